@@ -1,0 +1,34 @@
+"""From features to graphs: the neural tangent kernel, its nearest neighbours, symmetric graphs."""
+
+from nouncut.affinity.graphs import (
+    even_mean,
+    isolated_images,
+    mean_graph,
+    neighbor_graph,
+    normalize_graph,
+    normalize_rows,
+    spread_graph,
+    stray_images,
+    symmetrize_graph,
+)
+from nouncut.affinity.kernels import noun_probabilities, ntk_kernel, unit_rows
+from nouncut.affinity.neighbors import kernel_neighbors
+from nouncut.affinity.temperature import choose_tau, relative_perplexity
+
+__all__ = [
+    "choose_tau",
+    "even_mean",
+    "isolated_images",
+    "kernel_neighbors",
+    "mean_graph",
+    "neighbor_graph",
+    "normalize_graph",
+    "normalize_rows",
+    "noun_probabilities",
+    "ntk_kernel",
+    "relative_perplexity",
+    "spread_graph",
+    "stray_images",
+    "symmetrize_graph",
+    "unit_rows",
+]

@@ -1,0 +1,134 @@
+"""The neural tangent kernel: visual proximity times semantic overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.compute import run_tasks, single_threaded_blas
+
+_ROWS_AT_ONCE = 256
+
+
+def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
+    """Scale every row to length one; rows of zeros stay zero.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Features.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Features on the unit sphere, in the floating type of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    # Dividing by the largest entry first keeps the squares of huge and tiny rows in range.
+    largest = np.abs(X).max(axis=1, keepdims=True, initial=0)
+    scaled = X / np.where(largest > 0, largest, 1)
+    length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))[:, None]
+    return np.divide(
+        scaled, np.where(length > 0, length, 1), dtype=scaled.dtype, casting="same_kind"
+    )
+
+
+def noun_probabilities(
+    features: NDArray[Any],
+    noun_features: Sequence[NDArray[Any]],
+    tau: float,
+    n_threads: int = 1,
+) -> list[NDArray[Any]]:
+    """Return how strongly every image points at every noun, for every prompt.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_images, d)
+        Unit image features in the space of the nouns.
+    noun_features : sequence of ndarray of shape (n_nouns, d)
+        Noun features W_b, one array per prompt.
+    tau : float
+        Temperature.
+    n_threads : int, default=1
+        Threads to share the images.
+
+    Returns
+    -------
+    list of ndarray of shape (n_images, n_nouns)
+        ``softmax(W_b z_i / tau)``; every row sums to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity import noun_probabilities
+    >>> noun_probabilities(np.array([[1.0, 0.0]]), [np.eye(2)], tau=0.5)[0].round(3)
+    array([[0.881, 0.119]])
+    """
+    dtype = np.result_type(features, *noun_features)
+    results = [np.empty((len(features), len(nouns)), dtype) for nouns in noun_features]
+
+    def softmax(first: int) -> None:
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        for nouns, result in zip(noun_features, results, strict=True):
+            logits = np.matmul(features[rows], nouns.T, out=result[rows])
+            logits /= dtype.type(tau)
+            logits -= logits.max(axis=1, keepdims=True)
+            np.exp(logits, out=logits)
+            logits /= logits.sum(axis=1, keepdims=True)
+
+    with single_threaded_blas():
+        run_tasks(softmax, range(0, len(features), _ROWS_AT_ONCE), n_threads)
+    return results
+
+
+def ntk_kernel(
+    features: NDArray[Any],
+    probabilities: NDArray[Any],
+    other_features: NDArray[Any] | None = None,
+    other_probabilities: NDArray[Any] | None = None,
+    *,
+    tau: float,
+) -> NDArray[Any]:
+    """Return the dense kernel between two (small) sets of images.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        Unit image features.
+    probabilities : ndarray of shape (n, n_nouns)
+        Their noun probabilities.
+    other_features, other_probabilities : ndarray, optional
+        The other set; the same images where not given.
+    tau : float
+        Temperature of the probabilities.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        ``(z_i . z_j) (s_i . s_j) / tau^2``: the inner product of the gradients of
+        ``log sum_k exp(w_k . z / tau)`` with respect to the nouns' features w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity import noun_probabilities, ntk_kernel
+    >>> z = np.eye(2)
+    >>> ntk_kernel(z, noun_probabilities(z, [np.eye(2)], tau=1.0)[0], tau=1.0).round(3)
+    array([[0.607, 0.   ],
+           [0.   , 0.607]])
+    """
+    if other_features is None or other_probabilities is None:
+        other_features, other_probabilities = features, probabilities
+    visual = features @ other_features.T
+    semantic = probabilities @ other_probabilities.T
+    return np.asarray(visual * semantic / tau**2)

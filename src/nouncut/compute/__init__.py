@@ -1,0 +1,16 @@
+"""What the machine offers: threads, memory and compiled sparse products.
+
+Nothing here knows about images, nouns or clusters.
+"""
+
+from nouncut.compute.memory import available_memory
+from nouncut.compute.products import sparse_product
+from nouncut.compute.threads import count_threads, run_tasks, single_threaded_blas
+
+__all__ = [
+    "available_memory",
+    "count_threads",
+    "run_tasks",
+    "single_threaded_blas",
+    "sparse_product",
+]

@@ -1,0 +1,48 @@
+"""How much memory is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> int | None:
+    """Return the bytes that can be allocated without swapping.
+
+    Returns
+    -------
+    int or None
+        The least of what the system and the control group (a container's limit) have left;
+        None where neither tells.
+
+    Examples
+    --------
+    >>> from nouncut.compute import available_memory
+    >>> available_memory() != 0
+    True
+    """
+    known = [size for size in (_system_memory(), _container_memory()) if size is not None]
+    return min(known) if known else None
+
+
+def _system_memory() -> int | None:
+    if _MEMINFO.exists():
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    try:
+        # Elsewhere (macOS) half of all memory is a fair guess of what is free.
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _container_memory() -> int | None:
+    try:
+        limit = int((_CGROUP / "memory.max").read_text())
+        return max(0, limit - int((_CGROUP / "memory.current").read_text()))
+    except (OSError, ValueError):
+        return None

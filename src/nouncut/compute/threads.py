@@ -1,0 +1,79 @@
+"""Threads for compiled code that releases the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+Task = TypeVar("Task")
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` stands for.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None for every core this process may use; otherwise as in scikit-learn, -1 for all
+        cores, -2 for all but one.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Examples
+    --------
+    >>> from nouncut.compute import count_threads
+    >>> count_threads(2)
+    2
+    """
+    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
+
+
+@lru_cache(maxsize=4)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="nouncut")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child inherits the pools but none of their threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def run_tasks(function: Callable[[Task], Any], tasks: Iterable[Task], n_threads: int) -> None:
+    """Call `function` on every task, `n_threads` at a time; the first error is raised.
+
+    Parameters
+    ----------
+    function : callable
+        Writes its result into memory that no other task writes to.
+    tasks : iterable
+        The arguments, one per call.
+    n_threads : int
+        How many calls run at once.
+    """
+    if n_threads == 1:
+        for task in tasks:
+            function(task)
+        return
+    for _ in _pool(n_threads).map(function, tasks):
+        pass
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread, so that its results do not depend on how many there are.
+
+    Returns
+    -------
+    context manager
+        In force for the whole process while it is open.
+    """
+    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]

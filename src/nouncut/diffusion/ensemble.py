@@ -1,0 +1,173 @@
+"""One graph and its leading eigenpairs from the graphs of several prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.affinity import mean_graph
+from nouncut.compute import available_memory, sparse_product
+from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
+from nouncut.diffusion.spectral import spectral_diffusion
+from nouncut.spectral import Eigenpairs, top_eigenpairs
+
+Solver = Literal["auto", "exact", "spectral"]
+# Exact diffusion takes about a second here, and its time grows with the cube of the size.
+_EXACT_SIZE = 500
+
+
+class Ensemble(NamedTuple):
+    """The graphs of all prompts in one.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_images, n_images)
+        The weighted mean of the normalised graphs.
+    eigenpairs : Eigenpairs
+        Leading eigenvectors of the ensembled affinity, and their eigenvalues in the graph.
+    prompt_weights : ndarray of shape (n_prompts,)
+        The weight of every prompt.
+    losses : ndarray of shape (n_prompts,)
+        The diffusion loss H of every prompt; empty without diffusion.
+    objective : ndarray of shape (n_iter,)
+        The objective (Eq. 9) after every outer step; empty without diffusion.
+    solver : {"exact", "spectral"} or None
+        What diffused; None for a single graph, where there is nothing to ensemble.
+    """
+
+    graph: csr_array
+    eigenpairs: Eigenpairs
+    prompt_weights: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    objective: NDArray[np.float64]
+    solver: str | None
+
+
+def choose_solver(solver: Solver, n_images: int, n_prompts: int) -> str:
+    """Settle "auto": exact diffusion where it is quick and fits in memory.
+
+    Parameters
+    ----------
+    solver : {"auto", "exact", "spectral"}
+        What was asked for.
+    n_images, n_prompts : int
+        The size of the problem.
+
+    Returns
+    -------
+    str
+        "exact" or "spectral".
+
+    Examples
+    --------
+    >>> from nouncut.diffusion import choose_solver
+    >>> choose_solver("auto", 50_000, 7)
+    'spectral'
+    """
+    if solver not in get_args(Solver):
+        raise ValueError(f"solver must be one of {get_args(Solver)}, not {solver!r}.")
+    if solver != "auto":
+        return solver
+    free = available_memory()
+    fits = free is None or exact_diffusion_bytes(n_images, n_prompts) <= free
+    return "exact" if n_images <= _EXACT_SIZE and fits else "spectral"
+
+
+def ensemble_graphs(
+    graphs: Sequence[csr_array],
+    n_clusters: int,
+    *,
+    solver: Solver = "auto",
+    mu: float = 0.1,
+    lambda_: float = 10.0,
+    max_iter: int = 5,
+    max_inner_iter: int = 8,
+    tol: float = 1e-4,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> Ensemble:
+    """Ensemble normalised graphs by diffusion and return what is to be cut.
+
+    Parameters
+    ----------
+    graphs : sequence of csr_array of shape (n_images, n_images)
+        Normalised symmetric graphs, one per prompt.
+    n_clusters : int
+        How many leading eigenvectors are wanted.
+    solver : {"auto", "exact", "spectral"}, default="auto"
+        `exact_diffusion`, `spectral_diffusion`, or the first where it is quick.
+    mu, lambda_, max_iter, max_inner_iter, tol, random_state, n_threads
+        As in `exact_diffusion` and `spectral_diffusion`.
+
+    Returns
+    -------
+    Ensemble
+        The graph, its eigenpairs, the weights and the course of the objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.diffusion import ensemble_graphs
+    >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> ensemble_graphs([pair], 1).prompt_weights
+    array([1.])
+    """
+    if len(graphs) == 1:
+        pairs = top_eigenpairs(
+            graphs[0], n_clusters, random_state=random_state, n_threads=n_threads
+        )
+        return Ensemble(graphs[0], pairs, np.ones(1), np.empty(0), np.empty(0), None)
+    if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
+        found = spectral_diffusion(
+            graphs,
+            n_clusters,
+            mu=mu,
+            lambda_=lambda_,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+        )
+        return Ensemble(
+            found.graph,
+            found.eigenpairs,
+            found.prompt_weights,
+            found.losses,
+            found.objective,
+            "spectral",
+        )
+    exact = exact_diffusion(
+        graphs,
+        mu=mu,
+        lambda_=lambda_,
+        max_iter=max_iter,
+        max_inner_iter=max_inner_iter,
+        tol=tol,
+        n_threads=n_threads,
+    )
+    graph = mean_graph(graphs, exact.prompt_weights)
+    vectors = top_eigenpairs(_cut_matrix(exact.affinity), n_clusters).vectors
+    values = np.einsum("ij,ij->j", vectors, sparse_product(graph, vectors, n_threads))
+    return Ensemble(
+        graph,
+        Eigenpairs(values, vectors),
+        exact.prompt_weights,
+        exact.losses,
+        exact.objective,
+        "exact",
+    )
+
+
+def _cut_matrix(affinity: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the normalised affinity between different images."""
+    between = affinity.copy()
+    np.fill_diagonal(between, 0)
+    roots = np.sqrt(np.maximum(between.sum(axis=1), np.finfo(np.float64).tiny))
+    between /= roots[:, None]
+    between /= roots
+    return between

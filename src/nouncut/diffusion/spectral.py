@@ -1,0 +1,308 @@
+"""Regularized Affinity Diffusion at scale: nothing n x n is ever formed.
+
+With one graph S the fixed point of the diffusion is ``f(S)`` with ``f(x) = mu / (1 + mu - x^2)``.
+With several, ``f`` of their weighted mean ``S_bar`` is the same to a fraction of a percent, so the
+diffused affinity has the eigenvectors of a sparse matrix. What is left is the loss of every
+prompt, ``H_b = ||A||^2 - <A, S_b A S_b>`` at ``A = f(S_bar)``. Writing ``S_b = S_bar + D_b`` and
+``A = c I + R`` with ``c = f(0)``, everything large becomes exact, and what must be estimated is
+small:
+
+    <A, S_b A S_b> = tr(S_bar^2 A^2) + 2 tr(S_bar A^2 D_b)
+                     + c^2 ||D_b||^2 + 2 c tr(R D_b^2) + tr(R D_b R D_b)
+
+Traces of functions of S_bar split into the leading eigenpairs, which are exact, and the rest of
+the space, where random probes see only a small remainder (Hutchinson's estimator). All prompts
+share the probes, so most of the noise cancels between prompts and the cost of applying the
+functions does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+
+from nouncut.affinity import even_mean
+from nouncut.compute import sparse_product
+from nouncut.diffusion.weights import simplex_weights
+from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
+
+N_PROBES = 32
+_MAX_DEGREE = 64
+_COEFFICIENT_TOL = 1e-5
+
+
+@dataclass(frozen=True)
+class SpectralDiffusion:
+    """What spectral diffusion found.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_images, n_images)
+        The weighted mean of the graphs.
+    eigenpairs : Eigenpairs
+        Its leading eigenpairs; the diffused affinity has the same vectors.
+    prompt_weights : ndarray of shape (n_prompts,)
+        The weight beta of every prompt.
+    losses : ndarray of shape (n_prompts,)
+        The diffusion loss H of every prompt at the end.
+    objective : ndarray of shape (n_iter,)
+        The objective (Eq. 9) after every outer step.
+    """
+
+    graph: csr_array
+    eigenpairs: Eigenpairs
+    prompt_weights: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    objective: NDArray[np.float64]
+
+
+def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
+    """Return what diffusion makes of an eigenvalue: ``mu / (1 + mu - x^2)``.
+
+    Parameters
+    ----------
+    x : ndarray
+        Eigenvalues of a normalised graph.
+    mu : float
+        Pull towards the identity.
+
+    Returns
+    -------
+    ndarray
+        Eigenvalues of the diffused affinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.diffusion import diffused
+    >>> diffused(np.array([1.0, 0.0]), mu=0.25)
+    array([1. , 0.2])
+    """
+    return np.asarray(mu / (1 + mu - np.square(x)))
+
+
+def spectral_diffusion(
+    graphs: Sequence[csr_array],
+    n_eigenpairs: int,
+    *,
+    mu: float = 0.1,
+    lambda_: float = 10.0,
+    max_iter: int = 5,
+    tol: float = 1e-4,
+    n_probes: int = N_PROBES,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> SpectralDiffusion:
+    """Ensemble normalised graphs by Regularized Affinity Diffusion, in the eigenbasis.
+
+    Parameters
+    ----------
+    graphs : sequence of csr_array of shape (n_images, n_images)
+        Normalised symmetric graphs S_b, one per prompt.
+    n_eigenpairs : int
+        How many leading eigenpairs to compute and to treat exactly.
+    mu : float, default=0.1
+        Pull towards the identity.
+    lambda_ : float, default=10.0
+        Regularisation of the weights.
+    max_iter : int, default=5
+        Most rounds of eigenpairs and weights.
+    tol : float, default=1e-4
+        Change of the weights that ends the rounds.
+    n_probes : int, default=32
+        Random probes of the space outside the leading eigenvectors.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    n_threads : int, default=1
+        Threads for the sparse products.
+
+    Returns
+    -------
+    SpectralDiffusion
+        The mean graph, its eigenpairs, the weights, the losses and the objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.diffusion import spectral_diffusion
+    >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> spectral_diffusion([pair, pair], 1).prompt_weights
+    array([0.5, 0.5])
+    """
+    rng = check_random_state(random_state)
+    probes = rng.choice([-1.0, 1.0], size=(graphs[0].shape[0], n_probes))
+    weights = np.full(len(graphs), 1 / len(graphs))
+    pattern, edges = _common_pattern(graphs)
+    start = None
+    objective: list[float] = []
+    while True:
+        mean_edges = weights @ edges
+        graph = _with_edges(pattern, mean_edges)
+        pairs = top_eigenpairs(
+            graph, n_eigenpairs, start=start, random_state=rng, n_threads=n_threads
+        )
+        if len(objective) == max_iter:
+            break
+        split = _split_spectrum(graph, pairs, probes, mu, n_threads)
+        differences = (_with_edges(pattern, own - mean_edges) for own in edges)
+        losses = split.square - np.array(
+            [_two_sided_trace(difference, split, n_threads) for difference in differences]
+        )
+        before, weights = weights, simplex_weights(losses, lambda_)
+        penalty = mu * split.distance + lambda_ / 2 * weights @ weights
+        objective.append(float(weights @ losses + penalty))
+        if np.abs(weights - before).max() <= tol:
+            break
+        start = pairs.vectors
+    graph.eliminate_zeros()
+    return SpectralDiffusion(graph, pairs, weights, losses, np.array(objective))
+
+
+def _common_pattern(graphs: Sequence[csr_array]) -> tuple[csr_array, NDArray[np.float64]]:
+    """Return a graph with the edges of all graphs, and every graph's weights on these edges."""
+    pattern = even_mean(graphs)
+    numbers = _with_edges(pattern, np.arange(1, pattern.nnz + 1))
+    edges = np.zeros((len(graphs), pattern.nnz))
+    for graph, own in zip(graphs, edges, strict=True):
+        own[numbers.multiply(graph.astype(bool)).tocsr().data - 1] = graph.data
+    return pattern, edges
+
+
+def _with_edges(pattern: csr_array, edges: NDArray[Any]) -> csr_array:
+    return csr_array((edges, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+class _Split(NamedTuple):
+    """``f(S_bar) = c I + R``, with R known on the leading vectors and on probes of the rest."""
+
+    pairs: Eigenpairs
+    floor: float  # c, what diffusion leaves of an eigenvalue of zero
+    smooth: NDArray[Any]  # R on the leading vectors
+    twice: NDArray[Any]  # S_bar A^2 on the leading vectors
+    probes: NDArray[Any]
+    smooth_probes: NDArray[Any]  # R on the probes
+    twice_probes: NDArray[Any]  # S_bar A^2 on the probes
+    square: float  # ||A||^2
+    distance: float  # ||A - I||^2
+    mean_trace: float  # tr(S_bar^2 A^2)
+
+
+def _split_spectrum(
+    graph: csr_array, pairs: Eigenpairs, probes: NDArray[Any], mu: float, n_threads: int
+) -> _Split:
+    values, vectors = pairs
+    floor = float(diffused(np.zeros(1), mu)[0])
+
+    def smooth(x: NDArray[Any]) -> NDArray[Any]:
+        return diffused(x, mu) - floor
+
+    def twice(x: NDArray[Any]) -> NDArray[Any]:
+        return x * diffused(x, mu) ** 2
+
+    probes = probes - vectors @ (vectors.T @ probes)
+    interval = spectrum_floor(graph), float(values[-1])
+    smooth_probes, twice_probes = _apply((smooth, twice), graph, probes, interval, n_threads)
+    rest = len(vectors) - len(values)
+    smooth_trace = _mean_dot(probes, smooth_probes)
+    square = (
+        float(np.sum(diffused(values, mu) ** 2))
+        + floor**2 * rest
+        + 2 * floor * smooth_trace
+        + _mean_dot(smooth_probes, smooth_probes)
+    )
+    trace = float(np.sum(diffused(values, mu))) + floor * rest + smooth_trace
+    mean_trace = float(values @ twice(values)) + _mean_dot(
+        sparse_product(graph, probes, n_threads), twice_probes
+    )
+    return _Split(
+        pairs,
+        floor,
+        smooth(values),
+        twice(values),
+        probes,
+        smooth_probes,
+        twice_probes,
+        square,
+        square - 2 * trace + len(vectors),
+        mean_trace,
+    )
+
+
+def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> float:
+    """Return ``<A, S_b A S_b>`` for ``S_b = S_bar + difference``."""
+    vectors = split.pairs.vectors
+    k, s = len(split.smooth), split.probes.shape[1]
+    image = sparse_product(
+        difference, np.hstack([vectors, split.probes, split.smooth_probes]), n_threads
+    )
+    on_vectors, on_probes, on_smooth = image[:, :k], image[:, k : k + s], image[:, k + s :]
+    within = vectors.T @ on_vectors
+    linear = split.twice @ np.diag(within) + _mean_dot(split.twice_probes, on_probes)
+    once_smooth = split.smooth @ np.einsum("ij,ij->j", on_vectors, on_vectors) + _mean_dot(
+        on_probes, on_smooth
+    )
+    across = split.smooth @ ((vectors.T @ on_smooth) * (vectors.T @ on_probes)).sum(axis=1) / s
+    pairs = split.smooth_probes.T @ on_probes
+    # Two different probes, so that the square of their product is estimated without bias.
+    outside = (np.sum(pairs * pairs.T) - np.sum(np.diag(pairs) ** 2)) / (s * (s - 1))
+    twice_smooth = split.smooth @ within**2 @ split.smooth + 2 * across + outside
+    quadratic = (
+        split.floor**2 * float(np.sum(difference.data**2))
+        + 2 * split.floor * once_smooth
+        + twice_smooth
+    )
+    return float(split.mean_trace + 2 * linear + quadratic)
+
+
+def _mean_dot(left: NDArray[Any], right: NDArray[Any]) -> float:
+    """Return the mean inner product of corresponding columns."""
+    return float(np.vdot(left, right) / left.shape[1])
+
+
+def _apply(
+    functions: Sequence[Callable[[NDArray[Any]], NDArray[Any]]],
+    S: csr_array,
+    block: NDArray[Any],
+    interval: tuple[float, float],
+    n_threads: int,
+) -> list[NDArray[Any]]:
+    """Apply functions of a matrix to vectors whose eigenvalues lie in an interval.
+
+    One Chebyshev recurrence serves all functions.
+    """
+    low, high = interval
+    centre, radius = (high + low) / 2, (high - low) / 2
+    series = [
+        chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
+        for function in functions
+    ]
+    degree = max(int(np.flatnonzero(np.abs(c) > _COEFFICIENT_TOL)[-1]) for c in series)
+
+    def shifted(x: NDArray[Any]) -> NDArray[Any]:
+        return (sparse_product(S, x, n_threads) - centre * x) / radius
+
+    before, now = block, shifted(block)
+    results = [c[0] * before + c[1] * now for c in series]
+    for order in range(2, degree + 1):
+        before, now = now, 2 * shifted(now) - before
+        for result, c in zip(results, series, strict=True):
+            result += c[order] * now
+    return results
+
+
+def _on_unit_interval(
+    function: Callable[[NDArray[Any]], NDArray[Any]],
+    interval: tuple[float, float],
+    t: NDArray[Any],
+) -> Any:
+    low, high = interval
+    return function((high + low) / 2 + (high - low) / 2 * t)

@@ -1,0 +1,114 @@
+"""What every encoder offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+
+class Encoder(ABC):
+    """A model that turns images and texts into vectors.
+
+    An image becomes one row. The row may hold two vectors side by side: a *visual* one, to compare
+    images by, and a *semantic* one, to compare with texts; for models of the CLIP family both are
+    the same.
+
+    Parameters
+    ----------
+    name : str
+        The model, in words a user knows it by.
+    fingerprint : str
+        Changes whenever the same image or text would get another vector: it names the weights and
+        the version of the preprocessing. Stored features are found by it.
+    image_dim : int
+        Length of an image's row.
+    text_dim : int
+        Length of a text's vector.
+    """
+
+    name: str
+    fingerprint: str
+    image_dim: int
+    text_dim: int
+
+    @abstractmethod
+    def prepare(self, image: Image.Image) -> NDArray[np.float32]:
+        """Turn an upright RGB image into the model's input.
+
+        Called from several threads at once, ahead of the model.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        ndarray of shape (3, height, width)
+            Resized, cropped and normalised pixels; the same shape for every image.
+        """
+
+    @abstractmethod
+    def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Run the model on prepared images.
+
+        Parameters
+        ----------
+        batch : ndarray of shape (n, 3, height, width)
+            Prepared images.
+
+        Returns
+        -------
+        ndarray of shape (n, image_dim)
+            One row per image.
+        """
+
+    @abstractmethod
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts, prompts filled in.
+
+        Returns
+        -------
+        ndarray of shape (n, text_dim)
+            Unit rows.
+        """
+
+    def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the part of image rows that images are compared by.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, image_dim)
+            What `encode_prepared` returned.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Visual features.
+        """
+        return rows
+
+    def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the part of image rows that is compared with texts.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, image_dim)
+            What `encode_prepared` returned.
+
+        Returns
+        -------
+        ndarray of shape (n, text_dim)
+            Semantic features.
+        """
+        return rows

@@ -1,0 +1,457 @@
+"""The method as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nouncut.affinity import (
+    choose_tau,
+    even_mean,
+    isolated_images,
+    kernel_neighbors,
+    mean_graph,
+    neighbor_graph,
+    normalize_graph,
+    normalize_rows,
+    noun_probabilities,
+    spread_graph,
+    stray_images,
+    symmetrize_graph,
+    unit_rows,
+)
+from nouncut.compute import count_threads
+from nouncut.diffusion import Ensemble, ensemble_graphs
+from nouncut.inputs import (
+    check_choice,
+    check_noun_features,
+    check_nouns,
+    check_positive,
+    check_semantic_features,
+    count_distinct,
+    unit_features,
+)
+from nouncut.spectral import (
+    assign_labels,
+    cluster_centers,
+    extend_embedding,
+    nearest_center,
+)
+
+# The size of the test sets (CIFAR-10's and the like) that the published lambda was chosen on.
+_LAMBDA_REFERENCE_SIZE = 10_000
+_CHOICES = {
+    "lambda_scale": ("absolute", "per_image"),
+    "neighbors": ("union", "mutual"),
+    "ensemble": ("diffusion", "average", "prompt_mean"),
+    "solver": ("auto", "exact", "spectral"),
+    "assign_labels": ("discretize", "cluster_qr", "kmeans"),
+}
+
+
+class NTKSpectralClustering(ClusterMixin, BaseEstimator):
+    """Spectral clustering of images on an affinity anchored by nouns.
+
+    Two images are close when they look alike and point at the same nouns: the affinity is the
+    neural tangent kernel ``(z_i . z_j) (s_i . s_j) / tau^2`` of image features z and softmax
+    noun probabilities s. The graphs of several prompts are ensembled by Regularized Affinity
+    Diffusion [1]_.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    tau : float or "auto", default=0.04
+        Temperature of the softmax over nouns. The published 0.04 suits CLIP; "auto" chooses one
+        for any encoder, without labels (see `nouncut.affinity.choose_tau`).
+    n_neighbors : int, default=30
+        Neighbours q that every image keeps in a graph.
+    mu : float, default=0.1
+        Pull of the diffusion towards the identity.
+    lambda_ : float, default=10.0
+        Regularisation of the prompt weights; the larger, the more even they are.
+    lambda_scale : {"absolute", "per_image"}, default="absolute"
+        The losses that `lambda_` is weighed against grow with the number of images.
+        "per_image" lets it grow as well: it is `lambda_` at 10,000 images, the size of the test
+        sets it was published for.
+    neighbors : {"union", "mutual"}, default="union"
+        Keep an edge that either image chose, or only one that both chose. "mutual" is the
+        paper's Eq. 8 to the letter and can leave many images without any neighbour.
+    ensemble : {"diffusion", "average", "prompt_mean"}, default="diffusion"
+        How prompts are combined: by diffusion, by the mean of their graphs, or by the mean of
+        their noun features (the paper's RAD, naive and PE). A single array of noun features is
+        cut as it is.
+    solver : {"auto", "exact", "spectral"}, default="auto"
+        How to diffuse. "exact" iterates dense n x n matrices as published. "spectral" works on
+        the eigenvectors of a sparse matrix and finds the same clusters in a fraction of the
+        time. "auto" is exact up to 500 images.
+    assign_labels : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
+        How eigenvectors become labels.
+    max_iter : int, default=5
+        Most outer steps of the diffusion.
+    max_inner_iter : int, default=8
+        Most affinity steps within an outer step of the exact solver.
+    tol : float, default=1e-4
+        Convergence tolerance of the diffusion.
+    random_state : int, RandomState instance or None, default=None
+        Seed of starting vectors, random probes and k-means.
+    n_jobs : int or None, default=None
+        Threads; None for all cores. Labels do not depend on it.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_images,)
+        Cluster of every image; 0 is the largest cluster.
+    n_clusters_ : int
+        Number of clusters found.
+    prompt_weights_ : ndarray of shape (n_prompts,)
+        The weight of every prompt.
+    objective_ : ndarray of shape (n_iter_,)
+        The diffusion's objective (Eq. 9) after every outer step; empty where there was nothing
+        to diffuse.
+    embedding_ : ndarray of shape (n_images, n_clusters)
+        Direction of every image in the space of the leading eigenvectors.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Eigenvalues of the normalised graph that belong to the embedding.
+    graph_ : csr_array of shape (n_images, n_images)
+        The ensembled, normalised graph.
+    tau_ : float or None
+        The temperature used; None without nouns.
+    n_iter_ : int
+        Outer steps of the diffusion; 1 where there was nothing to diffuse.
+    isolated_ : ndarray of shape (n_isolated,)
+        Images without any neighbour. They were assigned to clusters by their kernel values.
+    solver_ : {"exact", "spectral"} or None
+        The solver used; None where there was nothing to diffuse.
+    nouns_ : list of str or None
+        The nouns given to `fit`.
+    n_features_in_ : int
+        Number of image features.
+
+    References
+    ----------
+    .. [1] "Delving into Spectral Clustering with Vision-Language Representations", ICLR 2026.
+
+    Examples
+    --------
+    >>> from nouncut import NTKSpectralClustering
+    >>> from nouncut.evaluation import clustering_scores, make_clip_like
+    >>> data = make_clip_like(n_images=300, n_clusters=5, random_state=0)
+    >>> model = NTKSpectralClustering(n_clusters=5, random_state=0)
+    >>> model.fit(data.features, noun_features=data.noun_features)
+    NTKSpectralClustering(n_clusters=5, random_state=0)
+    >>> round(clustering_scores(data.labels, model.labels_).acc, 2)
+    0.99
+    >>> model.predict(data.features[:3]) == model.labels_[:3]
+    array([ True,  True,  True])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tau: float | Literal["auto"] = 0.04,
+        n_neighbors: int = 30,
+        mu: float = 0.1,
+        lambda_: float = 10.0,
+        lambda_scale: Literal["absolute", "per_image"] = "absolute",
+        neighbors: Literal["union", "mutual"] = "union",
+        ensemble: Literal["diffusion", "average", "prompt_mean"] = "diffusion",
+        solver: Literal["auto", "exact", "spectral"] = "auto",
+        assign_labels: Literal["discretize", "cluster_qr", "kmeans"] = "discretize",
+        max_iter: int = 5,
+        max_inner_iter: int = 8,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.tau = tau
+        self.n_neighbors = n_neighbors
+        self.mu = mu
+        self.lambda_ = lambda_
+        self.lambda_scale = lambda_scale
+        self.neighbors = neighbors
+        self.ensemble = ensemble
+        self.solver = solver
+        self.assign_labels = assign_labels
+        self.max_iter = max_iter
+        self.max_inner_iter = max_inner_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        noun_features: ArrayLike | Sequence[ArrayLike] | None = None,
+        semantic_features: ArrayLike | None = None,
+        nouns: Sequence[str] | None = None,
+    ) -> Self:
+        """Cluster images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_images, n_features)
+            Image features, of any length; sparse ones are made dense.
+        y : ignored
+            Not used, present for scikit-learn's API.
+        noun_features : array-like of shape (n_nouns, d) or sequence of such, optional
+            Noun features, one array or one per prompt. Without them images are compared by
+            appearance alone.
+        semantic_features : array-like of shape (n_images, d), optional
+            Image features to compare with the nouns, where that is another space than X's own.
+        nouns : sequence of str, optional
+            The words behind the rows of `noun_features`.
+
+        Returns
+        -------
+        NTKSpectralClustering
+            The fitted estimator.
+        """
+        self._check_parameters()
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2
+        )
+        features = unit_features(X, "X")
+        self._has_semantic_features = semantic_features is not None
+        semantic = (
+            features
+            if semantic_features is None
+            else check_semantic_features(semantic_features, len(features))
+        )
+        n_clusters = self._check_size(features, semantic)
+        self._settle_nouns(noun_features, nouns, semantic)
+        directed = self._neighbor_graphs(features, semantic)
+        graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
+        return self._cut(graphs, features, semantic, n_clusters)
+
+    def predict(self, X: ArrayLike, semantic_features: ArrayLike | None = None) -> NDArray[np.intp]:
+        """Put new images into the clusters.
+
+        The embedding is continued to the new images through their kernel values with the fitted
+        ones (Nystroem's extension), and the nearest cluster taken. Nothing is fitted again.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_images, n_features)
+            Image features.
+        semantic_features : array-like of shape (n_images, d), optional
+            Image features to compare with the nouns; needed if `fit` had them.
+
+        Returns
+        -------
+        ndarray of shape (n_images,)
+            Labels.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        features = unit_features(X, "X")
+        if (semantic_features is not None) != self._has_semantic_features:
+            raise ValueError(
+                "semantic_features must be given to predict exactly if they were given to fit."
+            )
+        semantic = (
+            features
+            if semantic_features is None
+            else check_semantic_features(
+                semantic_features, len(features), self._fit_semantic.shape[1]
+            )
+        )
+        return nearest_center(self._extend(features, semantic), self._centers)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn would take the parameter `lambda_` for a fitted attribute.
+        return hasattr(self, "labels_")
+
+    def _check_parameters(self) -> None:
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
+        whole = ("n_clusters", "n_neighbors", "max_iter", "max_inner_iter")
+        check_positive({name: getattr(self, name) for name in whole}, Integral)
+        real = ("mu", "lambda_", "tol", *(() if self.tau == "auto" else ("tau",)))
+        check_positive({name: getattr(self, name) for name in real}, Real)
+
+    def _check_size(self, features: NDArray[Any], semantic: NDArray[Any]) -> int:
+        """Return how many clusters there can be."""
+        n_images = len(features)
+        if n_images < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={n_images} images: ask for "
+                "fewer clusters."
+            )
+        if self.n_neighbors >= n_images:
+            _warn(
+                f"n_neighbors={self.n_neighbors} is not less than the {n_images} images: every "
+                "image is compared with all others."
+            )
+        n_distinct = count_distinct(features, semantic, limit=self.n_clusters)
+        if n_distinct < self.n_clusters:
+            _warn(
+                f"There are only {n_distinct} distinct images for n_clusters={self.n_clusters}: "
+                f"they make {n_distinct} cluster(s)."
+            )
+        return n_distinct
+
+    def _settle_nouns(
+        self,
+        noun_features: ArrayLike | Sequence[ArrayLike] | None,
+        nouns: Sequence[str] | None,
+        semantic: NDArray[np.float32],
+    ) -> None:
+        """Check the nouns and settle the temperature."""
+        self._noun_features: list[NDArray[np.float32]] = []
+        self.tau_: float | None = None
+        self.nouns_: list[str] | None = None
+        if noun_features is None:
+            if nouns is not None:
+                raise ValueError("nouns were given without noun_features.")
+            return
+        prompts = check_noun_features(noun_features, semantic.shape[1])
+        if nouns is not None:
+            self.nouns_ = check_nouns(nouns, len(prompts[0]))
+        self._noun_features = prompts
+        self.tau_ = choose_tau(semantic, prompts) if self.tau == "auto" else float(self.tau)
+
+    def _probabilities(self, semantic: NDArray[np.float32]) -> list[NDArray[Any]]:
+        if self.tau_ is None:
+            return []
+        prompts = self._noun_features
+        if self.ensemble == "prompt_mean":
+            prompts = [np.mean(prompts, axis=0)]
+        return noun_probabilities(semantic, prompts, self.tau_, count_threads(self.n_jobs))
+
+    def _neighbor_graphs(
+        self,
+        features: NDArray[np.float32],
+        semantic: NDArray[np.float32],
+        queries: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    ) -> list[csr_array]:
+        """Return the directed graphs from images, or from queries, to their nearest images."""
+        found = kernel_neighbors(
+            features,
+            self._probabilities(semantic),
+            min(self.n_neighbors, len(features) - (queries is None)),
+            queries=queries and (queries[0], self._probabilities(queries[1])),
+            scale=1.0 if self.tau_ is None else self.tau_**-2,
+            n_threads=count_threads(self.n_jobs),
+        )
+        return [neighbor_graph(neighbors, len(features)) for neighbors in found]
+
+    def _cut(
+        self,
+        graphs: list[csr_array],
+        features: NDArray[np.float32],
+        semantic: NDArray[np.float32],
+        n_clusters: int,
+    ) -> Self:
+        """Ensemble and cut the graphs, then place the images that could not take part."""
+        every_edge = even_mean(graphs)
+        if self.ensemble == "average":
+            graphs = [every_edge]
+        self.isolated_ = isolated_images(every_edge)
+        strays = stray_images(every_edge, n_clusters)
+        self._warn_of_strays(strays, len(features), n_clusters)
+        kept = np.delete(np.arange(len(features)), strays)
+        parts = [normalize_graph(graph[kept][:, kept]) for graph in graphs]
+        rng = check_random_state(self.random_state)
+        found = self._diffuse([graph for graph, _ in parts], n_clusters, rng)
+
+        self._fit_features, self._fit_semantic = features[kept], semantic[kept]
+        self._degrees = [degrees for _, degrees in parts]
+        self._graph_weights, self._eigenpairs = found.prompt_weights, found.eigenpairs
+        directions = unit_rows(found.eigenpairs.vectors)
+        labels = assign_labels(found.eigenpairs.vectors, self.assign_labels, rng)
+        self._centers = cluster_centers(directions, labels)
+
+        self.embedding_ = np.empty((len(features), n_clusters))
+        self.embedding_[kept] = directions
+        self.labels_ = np.empty(len(features), dtype=np.intp)
+        self.labels_[kept] = labels
+        if len(strays):
+            self.embedding_[strays] = self._extend(features[strays], semantic[strays])
+            self.labels_[strays] = nearest_center(self.embedding_[strays], self._centers)
+        self.n_clusters_ = len(self._centers)
+        if self.n_clusters_ < n_clusters:
+            _warn(f"Only {self.n_clusters_} of {n_clusters} clusters have any image.")
+        self.graph_ = spread_graph(found.graph, kept, len(features))
+        self.eigenvalues_ = found.eigenpairs.values
+        self.prompt_weights_ = found.prompt_weights
+        if len(graphs) < len(self._noun_features):
+            self.prompt_weights_ = np.full(len(self._noun_features), 1 / len(self._noun_features))
+        self.objective_, self.n_iter_ = found.objective, max(1, len(found.objective))
+        self.solver_ = found.solver
+        return self
+
+    def _diffuse(
+        self, graphs: list[csr_array], n_clusters: int, rng: np.random.RandomState
+    ) -> Ensemble:
+        n_images = graphs[0].shape[0]
+        if self.lambda_scale == "per_image":
+            lambda_ = self.lambda_ * n_images / _LAMBDA_REFERENCE_SIZE
+        else:
+            lambda_ = self.lambda_
+        return ensemble_graphs(
+            graphs,
+            n_clusters,
+            solver=self.solver,
+            mu=self.mu,
+            lambda_=lambda_,
+            max_iter=self.max_iter,
+            max_inner_iter=self.max_inner_iter,
+            tol=self.tol,
+            random_state=rng,
+            n_threads=count_threads(self.n_jobs),
+        )
+
+    def _extend(
+        self, features: NDArray[np.float32], semantic: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """Return where images that were not cut lie in the embedding."""
+        rows = self._neighbor_graphs(
+            self._fit_features, self._fit_semantic, queries=(features, semantic)
+        )
+        if self.ensemble == "average":
+            rows = [even_mean(rows)]
+        parts = [normalize_rows(r, degrees) for r, degrees in zip(rows, self._degrees, strict=True)]
+        return extend_embedding(mean_graph(parts, self._graph_weights), self._eigenpairs)
+
+    def _warn_of_strays(self, strays: NDArray[Any], n_images: int, n_clusters: int) -> None:
+        remedy = 'a larger n_neighbors or neighbors="union" connects them'
+        if n_images - len(strays) < n_clusters:
+            raise ValueError(
+                f"Only {n_images - len(strays)} of {n_images} images have a neighbour, too few "
+                f"for {n_clusters} clusters: {remedy}; a larger tau helps where noun "
+                "probabilities do not overlap."
+            )
+        if len(self.isolated_):
+            _warn(
+                f"{len(self.isolated_)} of {n_images} images have no neighbour and were assigned "
+                f"by their kernel values: {remedy}."
+            )
+        if len(strays) > len(self.isolated_):
+            _warn(
+                f"The graph falls apart into more than {n_clusters} components. "
+                f"{len(strays) - len(self.isolated_)} images of the smallest were assigned by "
+                f"their kernel values: {remedy}."
+            )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)

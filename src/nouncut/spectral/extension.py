@@ -1,0 +1,98 @@
+"""Placing new images into a spectral embedding (Nystroem's extension)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.affinity import unit_rows
+from nouncut.spectral.eigen import Eigenpairs
+from nouncut.spectral.labels import cluster_sums
+
+# Dividing by smaller eigenvalues would only amplify noise.
+_SMALLEST_EIGENVALUE = 1e-2
+
+
+def extend_embedding(rows: csr_array, eigenpairs: Eigenpairs) -> NDArray[np.float64]:
+    """Return the directions of new images in the embedding of a graph.
+
+    An eigenvector satisfies ``x = S x / value`` on the images of the graph; the same formula with
+    the new images' edges continues it.
+
+    Parameters
+    ----------
+    rows : csr_array of shape (n_new, n)
+        Normalised edges from new images to the images of the graph.
+    eigenpairs : Eigenpairs
+        Leading eigenpairs of the normalised graph.
+
+    Returns
+    -------
+    ndarray of shape (n_new, k)
+        Unit rows; zero for images without an edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.spectral import Eigenpairs, extend_embedding
+    >>> pairs = Eigenpairs(np.array([1.0, 0.5]), np.eye(2))
+    >>> extend_embedding(csr_array(np.array([[0.3, 0.2]])), pairs)
+    array([[0.6, 0.8]])
+    """
+    return unit_rows(
+        (rows @ eigenpairs.vectors) / np.maximum(eigenpairs.values, _SMALLEST_EIGENVALUE)
+    )
+
+
+def cluster_centers(embedding: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the mean direction of every cluster.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (n_images, k)
+        Unit rows.
+    labels : ndarray of shape (n_images,)
+        Labels 0 to n_clusters - 1, at most k of them.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, k)
+        Unit rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.spectral import cluster_centers
+    >>> cluster_centers(np.array([[0.6, 0.8], [0.6, -0.8]]), np.array([0, 0]))
+    array([[1., 0.]])
+    """
+    return unit_rows(cluster_sums(embedding, labels)[: labels.max() + 1])
+
+
+def nearest_center(embedding: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the cluster whose direction is closest to every row.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (n_images, k)
+        Unit rows.
+    centers : ndarray of shape (n_clusters, k)
+        Unit rows.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        Labels; rows of zeros go to the first (largest) cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.spectral import nearest_center
+    >>> nearest_center(np.array([[0.6, 0.8], [0.0, 0.0]]), np.eye(2))
+    array([1, 0])
+    """
+    return np.asarray(np.argmax(embedding @ centers.T, axis=1))
