@@ -37,7 +37,8 @@ from nouncut.inputs import (
     check_nouns,
     check_positive,
     check_semantic_features,
-    count_distinct,
+    check_size,
+    check_strays,
     unit_features,
 )
 from nouncut.spectral import (
@@ -231,7 +232,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             if semantic_features is None
             else check_semantic_features(semantic_features, len(features))
         )
-        n_clusters = self._check_size(features, semantic)
+        n_clusters = check_size(features, semantic, self.n_clusters, self.n_neighbors)
         self._settle_nouns(noun_features, nouns, semantic)
         directed = self._neighbor_graphs(features, semantic)
         graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
@@ -287,27 +288,6 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         check_positive({name: getattr(self, name) for name in whole}, Integral)
         real = ("mu", "lambda_", "tol", *(() if self.tau == "auto" else ("tau",)))
         check_positive({name: getattr(self, name) for name in real}, Real)
-
-    def _check_size(self, features: NDArray[Any], semantic: NDArray[Any]) -> int:
-        """Return how many clusters there can be."""
-        n_images = len(features)
-        if n_images < self.n_clusters:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={n_images} images: ask for "
-                "fewer clusters."
-            )
-        if self.n_neighbors >= n_images:
-            _warn(
-                f"n_neighbors={self.n_neighbors} is not less than the {n_images} images: every "
-                "image is compared with all others."
-            )
-        n_distinct = count_distinct(features, semantic, limit=self.n_clusters)
-        if n_distinct < self.n_clusters:
-            _warn(
-                f"There are only {n_distinct} distinct images for n_clusters={self.n_clusters}: "
-                f"they make {n_distinct} cluster(s)."
-            )
-        return n_distinct
 
     def _settle_nouns(
         self,
@@ -367,7 +347,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             graphs = [every_edge]
         self.isolated_ = isolated_images(every_edge)
         strays = stray_images(every_edge, n_clusters)
-        self._warn_of_strays(strays, len(features), n_clusters)
+        check_strays(len(strays), len(self.isolated_), len(features), n_clusters)
         kept = np.delete(np.arange(len(features)), strays)
         parts = [normalize_graph(graph[kept][:, kept]) for graph in graphs]
         rng = check_random_state(self.random_state)
@@ -389,7 +369,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             self.labels_[strays] = nearest_center(self.embedding_[strays], self._centers)
         self.n_clusters_ = len(self._centers)
         if self.n_clusters_ < n_clusters:
-            _warn(f"Only {self.n_clusters_} of {n_clusters} clusters have any image.")
+            warnings.warn(
+                f"Only {self.n_clusters_} of {n_clusters} clusters have any image.", stacklevel=3
+            )
         self.graph_ = spread_graph(found.graph, kept, len(features))
         self.eigenvalues_ = found.eigenpairs.values
         self.prompt_weights_ = found.prompt_weights
@@ -431,27 +413,3 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             rows = [even_mean(rows)]
         parts = [normalize_rows(r, degrees) for r, degrees in zip(rows, self._degrees, strict=True)]
         return extend_embedding(mean_graph(parts, self._graph_weights), self._eigenpairs)
-
-    def _warn_of_strays(self, strays: NDArray[Any], n_images: int, n_clusters: int) -> None:
-        remedy = 'a larger n_neighbors or neighbors="union" connects them'
-        if n_images - len(strays) < n_clusters:
-            raise ValueError(
-                f"Only {n_images - len(strays)} of {n_images} images have a neighbour, too few "
-                f"for {n_clusters} clusters: {remedy}; a larger tau helps where noun "
-                "probabilities do not overlap."
-            )
-        if len(self.isolated_):
-            _warn(
-                f"{len(self.isolated_)} of {n_images} images have no neighbour and were assigned "
-                f"by their kernel values: {remedy}."
-            )
-        if len(strays) > len(self.isolated_):
-            _warn(
-                f"The graph falls apart into more than {n_clusters} components. "
-                f"{len(strays) - len(self.isolated_)} images of the smallest were assigned by "
-                f"their kernel values: {remedy}."
-            )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)

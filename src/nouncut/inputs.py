@@ -97,7 +97,6 @@ def unit_features(features: Any, name: str) -> NDArray[np.float32]:
         warnings.warn(
             f"{name} has {len(empty)} row(s) of zeros ({_listed(empty)}), which no direction can "
             "be told of: they join the largest cluster. Remove them or encode them again.",
-            UserWarning,
             stacklevel=3,
         )
     return unit
@@ -204,28 +203,93 @@ def check_nouns(nouns: Sequence[str], n_nouns: int) -> list[str]:
     return [str(noun) for noun in nouns]
 
 
-def count_distinct(features: NDArray[Any], semantic: NDArray[Any], limit: int) -> int:
-    """Return how many images differ from each other, counting no further than a limit.
+def check_size(
+    features: NDArray[Any], semantic: NDArray[Any], n_clusters: int, n_neighbors: int
+) -> int:
+    """Check that there are enough images, and return how many clusters they can make.
 
     Parameters
     ----------
     features, semantic : ndarray of shape (n_images, d)
         Visual and semantic features.
-    limit : int
-        Where to stop.
+    n_clusters, n_neighbors : int
+        What was asked for.
 
     Returns
     -------
     int
-        The number of distinct images, or `limit` if there are at least so many.
+        `n_clusters`, or the number of distinct images where that is smaller.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from nouncut.inputs import count_distinct
-    >>> count_distinct(np.ones((9, 2)), np.ones((9, 2)), limit=4)
-    1
+    >>> from nouncut.inputs import check_size
+    >>> check_size(np.eye(40), np.eye(40), n_clusters=3, n_neighbors=30)
+    3
     """
+    n_images = len(features)
+    if n_images < n_clusters:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than n_samples={n_images} images: ask for fewer "
+            "clusters."
+        )
+    if n_neighbors >= n_images:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is not less than the {n_images} images: every image is "
+            "compared with all others.",
+            stacklevel=3,
+        )
+    n_distinct = _count_distinct(features, semantic, limit=n_clusters)
+    if n_distinct < n_clusters:
+        warnings.warn(
+            f"There are only {n_distinct} distinct images for n_clusters={n_clusters}: they make "
+            f"{n_distinct} cluster(s).",
+            stacklevel=3,
+        )
+    return n_distinct
+
+
+def check_strays(n_strays: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
+    """Warn of images that cannot be cut with the rest; raise where too few can.
+
+    Parameters
+    ----------
+    n_strays : int
+        Images that were left out of the cut.
+    n_isolated : int
+        Those of them that have no neighbour at all.
+    n_images, n_clusters : int
+        The size of the problem.
+
+    Examples
+    --------
+    >>> from nouncut.inputs import check_strays
+    >>> check_strays(0, 0, n_images=100, n_clusters=5)
+    """
+    remedy = 'a larger n_neighbors or neighbors="union" connects them'
+    if n_images - n_strays < n_clusters:
+        raise ValueError(
+            f"Only {n_images - n_strays} of {n_images} images have a neighbour, too few for "
+            f"{n_clusters} clusters: {remedy}; a larger tau helps where noun probabilities do "
+            "not overlap."
+        )
+    if n_isolated:
+        warnings.warn(
+            f"{n_isolated} of {n_images} images have no neighbour and were assigned by their "
+            f"kernel values: {remedy}.",
+            stacklevel=4,
+        )
+    if n_strays > n_isolated:
+        warnings.warn(
+            f"The graph falls apart into more than {n_clusters} components. "
+            f"{n_strays - n_isolated} images of the smallest were assigned by their kernel "
+            f"values: {remedy}.",
+            stacklevel=4,
+        )
+
+
+def _count_distinct(features: NDArray[Any], semantic: NDArray[Any], limit: int) -> int:
+    """Return how many images differ from each other, counting no further than a limit."""
     seen: set[bytes] = set()
     for visual, meaning in zip(features, semantic, strict=True):
         seen.add(visual.tobytes() + meaning.tobytes())

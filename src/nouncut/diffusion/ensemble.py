@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.affinity import mean_graph
-from nouncut.compute import available_memory, sparse_product
+from nouncut.compute import available_memory
+from nouncut.diffusion.cut import dense_cut, graph_eigenvalues
 from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
 from nouncut.diffusion.spectral import spectral_diffusion
 from nouncut.spectral import Eigenpairs, top_eigenpairs
@@ -151,23 +152,12 @@ def ensemble_graphs(
         n_threads=n_threads,
     )
     graph = mean_graph(graphs, exact.prompt_weights)
-    vectors = top_eigenpairs(_cut_matrix(exact.affinity), n_clusters).vectors
-    values = np.einsum("ij,ij->j", vectors, sparse_product(graph, vectors, n_threads))
+    vectors = dense_cut(exact.affinity, n_clusters)
     return Ensemble(
         graph,
-        Eigenpairs(values, vectors),
+        Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors),
         exact.prompt_weights,
         exact.losses,
         exact.objective,
         "exact",
     )
-
-
-def _cut_matrix(affinity: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the normalised affinity between different images."""
-    between = affinity.copy()
-    np.fill_diagonal(between, 0)
-    roots = np.sqrt(np.maximum(between.sum(axis=1), np.finfo(np.float64).tiny))
-    between /= roots[:, None]
-    between /= roots
-    return between

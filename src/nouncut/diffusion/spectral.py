@@ -2,8 +2,8 @@
 
 With one graph S the fixed point of the diffusion is ``f(S)`` with ``f(x) = mu / (1 + mu - x^2)``.
 With several, ``f`` of their weighted mean ``S_bar`` is the same to a fraction of a percent, so the
-diffused affinity has the eigenvectors of a sparse matrix. What is left is the loss of every
-prompt, ``H_b = ||A||^2 - <A, S_b A S_b>`` at ``A = f(S_bar)``. Writing ``S_b = S_bar + D_b`` and
+diffused affinity is a function of a sparse matrix. What is left is the loss of every prompt,
+``H_b = ||A||^2 - <A, S_b A S_b>`` at ``A = f(S_bar)``. Writing ``S_b = S_bar + D_b`` and
 ``A = c I + R`` with ``c = f(0)``, everything large becomes exact, and what must be estimated is
 small:
 
@@ -18,25 +18,22 @@ functions does not grow with their number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from nouncut.affinity import even_mean
-from nouncut.compute import sparse_product
+from nouncut.compute import apply_functions, sparse_product
+from nouncut.diffusion.cut import SPARE_VECTORS, diffused, graph_eigenvalues, implied_cut
 from nouncut.diffusion.weights import simplex_weights
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
 
 N_PROBES = 32
-_MAX_DEGREE = 64
-_COEFFICIENT_TOL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,8 @@ class SpectralDiffusion:
     graph : csr_array of shape (n_images, n_images)
         The weighted mean of the graphs.
     eigenpairs : Eigenpairs
-        Its leading eigenpairs; the diffused affinity has the same vectors.
+        Leading eigenvectors of the cut of the diffused affinity, and their eigenvalues in the
+        graph.
     prompt_weights : ndarray of shape (n_prompts,)
         The weight beta of every prompt.
     losses : ndarray of shape (n_prompts,)
@@ -64,34 +62,9 @@ class SpectralDiffusion:
     objective: NDArray[np.float64]
 
 
-def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
-    """Return what diffusion makes of an eigenvalue: ``mu / (1 + mu - x^2)``.
-
-    Parameters
-    ----------
-    x : ndarray
-        Eigenvalues of a normalised graph.
-    mu : float
-        Pull towards the identity.
-
-    Returns
-    -------
-    ndarray
-        Eigenvalues of the diffused affinity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.diffusion import diffused
-    >>> diffused(np.array([1.0, 0.0]), mu=0.25)
-    array([1. , 0.2])
-    """
-    return np.asarray(mu / (1 + mu - np.square(x)))
-
-
 def spectral_diffusion(
     graphs: Sequence[csr_array],
-    n_eigenpairs: int,
+    n_clusters: int,
     *,
     mu: float = 0.1,
     lambda_: float = 10.0,
@@ -107,8 +80,8 @@ def spectral_diffusion(
     ----------
     graphs : sequence of csr_array of shape (n_images, n_images)
         Normalised symmetric graphs S_b, one per prompt.
-    n_eigenpairs : int
-        How many leading eigenpairs to compute and to treat exactly.
+    n_clusters : int
+        How many leading eigenvectors are wanted; as many are treated exactly.
     mu : float, default=0.1
         Pull towards the identity.
     lambda_ : float, default=10.0
@@ -148,11 +121,17 @@ def spectral_diffusion(
         mean_edges = weights @ edges
         graph = _with_edges(pattern, mean_edges)
         pairs = top_eigenpairs(
-            graph, n_eigenpairs, start=start, random_state=rng, n_threads=n_threads
+            graph,
+            n_clusters,
+            n_spare=SPARE_VECTORS,
+            start=start,
+            random_state=rng,
+            n_threads=n_threads,
         )
         if len(objective) == max_iter:
             break
-        split = _split_spectrum(graph, pairs, probes, mu, n_threads)
+        leading = Eigenpairs(pairs.values[:n_clusters], pairs.vectors[:, :n_clusters])
+        split = _split_spectrum(graph, leading, probes, mu, n_threads)
         differences = (_with_edges(pattern, own - mean_edges) for own in edges)
         losses = split.square - np.array(
             [_two_sided_trace(difference, split, n_threads) for difference in differences]
@@ -163,8 +142,10 @@ def spectral_diffusion(
         if np.abs(weights - before).max() <= tol:
             break
         start = pairs.vectors
+    vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
+    cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     graph.eliminate_zeros()
-    return SpectralDiffusion(graph, pairs, weights, losses, np.array(objective))
+    return SpectralDiffusion(graph, cut, weights, losses, np.array(objective))
 
 
 def _common_pattern(graphs: Sequence[csr_array]) -> tuple[csr_array, NDArray[np.float64]]:
@@ -210,7 +191,9 @@ def _split_spectrum(
 
     probes = probes - vectors @ (vectors.T @ probes)
     interval = spectrum_floor(graph), float(values[-1])
-    smooth_probes, twice_probes = _apply((smooth, twice), graph, probes, interval, n_threads)
+    smooth_probes, twice_probes = apply_functions(
+        (smooth, twice), graph, probes, interval, n_threads=n_threads
+    )
     rest = len(vectors) - len(values)
     smooth_trace = _mean_dot(probes, smooth_probes)
     square = (
@@ -266,43 +249,3 @@ def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> fl
 def _mean_dot(left: NDArray[Any], right: NDArray[Any]) -> float:
     """Return the mean inner product of corresponding columns."""
     return float(np.vdot(left, right) / left.shape[1])
-
-
-def _apply(
-    functions: Sequence[Callable[[NDArray[Any]], NDArray[Any]]],
-    S: csr_array,
-    block: NDArray[Any],
-    interval: tuple[float, float],
-    n_threads: int,
-) -> list[NDArray[Any]]:
-    """Apply functions of a matrix to vectors whose eigenvalues lie in an interval.
-
-    One Chebyshev recurrence serves all functions.
-    """
-    low, high = interval
-    centre, radius = (high + low) / 2, (high - low) / 2
-    series = [
-        chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
-        for function in functions
-    ]
-    degree = max(int(np.flatnonzero(np.abs(c) > _COEFFICIENT_TOL)[-1]) for c in series)
-
-    def shifted(x: NDArray[Any]) -> NDArray[Any]:
-        return (sparse_product(S, x, n_threads) - centre * x) / radius
-
-    before, now = block, shifted(block)
-    results = [c[0] * before + c[1] * now for c in series]
-    for order in range(2, degree + 1):
-        before, now = now, 2 * shifted(now) - before
-        for result, c in zip(results, series, strict=True):
-            result += c[order] * now
-    return results
-
-
-def _on_unit_interval(
-    function: Callable[[NDArray[Any]], NDArray[Any]],
-    interval: tuple[float, float],
-    t: NDArray[Any],
-) -> Any:
-    low, high = interval
-    return function((high + low) / 2 + (high - low) / 2 * t)

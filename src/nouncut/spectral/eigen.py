@@ -40,6 +40,7 @@ def top_eigenpairs(
     S: csr_array | NDArray[Any],
     k: int,
     *,
+    n_spare: int = 0,
     tol: float = 1e-6,
     start: NDArray[Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -57,6 +58,8 @@ def top_eigenpairs(
         Symmetric matrix with eigenvalues between -1 and 1; an ndarray is solved densely.
     k : int
         How many, at most n.
+    n_spare : int, default=0
+        Further pairs to return after these, as they come: theirs may be less accurate.
     tol : float, default=1e-6
         Largest residual ``||S x - value x||`` of a returned pair.
     start : ndarray of shape (n, m), optional
@@ -69,7 +72,8 @@ def top_eigenpairs(
     Returns
     -------
     Eigenpairs
-        Values in descending order and their vectors.
+        Values in descending order and their vectors; fewer than ``k + n_spare`` where the matrix
+        is smaller.
 
     Warns
     -----
@@ -85,17 +89,19 @@ def top_eigenpairs(
     array([1. , 0.5])
     """
     n = S.shape[0]
-    # Spare vectors carry the eigenvalues that crowd below the k-th.
-    size = k + max(16, k // 5)
+    wanted = min(n, k + n_spare)
+    # Guard vectors carry the eigenvalues that crowd below the k-th.
+    size = max(wanted, k + max(16, k // 5))
     if isinstance(S, np.ndarray) or n <= max(_DENSE_SIZE, 3 * size):
         dense = S if isinstance(S, np.ndarray) else S.toarray()
-        values, vectors = eigh(dense, subset_by_index=[n - k, n - 1])
+        values, vectors = eigh(dense, subset_by_index=[n - wanted, n - 1])
         return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
     rng = check_random_state(random_state)
     block = rng.normal(size=(n, size))
     if start is not None:
         block[:, : start.shape[1]] = start[:, :size]
-    return _filtered_iteration(S, block, k, tol, n_threads)
+    values, vectors = _filtered_iteration(S, block, k, tol, n_threads)
+    return Eigenpairs(values[:wanted].copy(), np.ascontiguousarray(vectors[:, :wanted]))
 
 
 def _filtered_iteration(
@@ -116,7 +122,7 @@ def _filtered_iteration(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Eigenpairs(values[:k].copy(), np.ascontiguousarray(block[:, :k]))
+    return Eigenpairs(values, block)
 
 
 def spectrum_floor(S: csr_array) -> float:

@@ -1,0 +1,89 @@
+"""Functions of a sparse symmetric matrix, applied to vectors without forming them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.compute.products import sparse_product
+
+Function = Callable[[NDArray[Any]], NDArray[Any]]
+_MAX_DEGREE = 64
+
+
+def apply_functions(
+    functions: Sequence[Function],
+    S: csr_array,
+    block: NDArray[Any],
+    interval: tuple[float, float],
+    *,
+    tol: float = 1e-5,
+    n_threads: int = 1,
+) -> list[NDArray[Any]]:
+    """Apply functions of a symmetric matrix to a block of vectors.
+
+    Every function is expanded in Chebyshev polynomials on the interval; one recurrence, that is
+    one sparse product per degree, serves all functions.
+
+    Parameters
+    ----------
+    functions : sequence of callable
+        Smooth functions of a real variable, vectorised.
+    S : csr_array of shape (n, n)
+        Symmetric matrix.
+    block : ndarray of shape (n, k)
+        Vectors, as columns, in the span of eigenvectors whose eigenvalues lie in the interval.
+    interval : tuple of float
+        The smallest and the largest eigenvalue that count.
+    tol : float, default=1e-5
+        Coefficients below this are left out.
+    n_threads : int, default=1
+        Threads for the sparse products.
+
+    Returns
+    -------
+    list of ndarray of shape (n, k)
+        ``f(S) @ block`` for every function f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.compute import apply_functions
+    >>> S = csr_array(np.diag([0.5, -0.25]))
+    >>> apply_functions([np.square], S, np.ones((2, 1)), (-1, 1))[0].round(4)
+    array([[0.25  ],
+           [0.0625]])
+    """
+    low, high = interval
+    centre, radius = (high + low) / 2, (high - low) / 2
+    series = [
+        chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
+        for function in functions
+    ]
+    degree = max(int(np.flatnonzero(np.abs(c) > tol).max(initial=1)) for c in series)
+
+    def shifted(x: NDArray[Any]) -> NDArray[Any]:
+        product = sparse_product(S, x, n_threads)
+        product -= centre * x
+        product /= radius
+        return product
+
+    before, now = block, shifted(block)
+    results = [c[0] * before + c[1] * now for c in series]
+    for order in range(2, degree + 1):
+        before, now = now, 2 * shifted(now) - before
+        for result, c in zip(results, series, strict=True):
+            result += c[order] * now
+    return results
+
+
+def _on_unit_interval(function: Function, interval: tuple[float, float], t: NDArray[Any]) -> Any:
+    low, high = interval
+    return function((high + low) / 2 + (high - low) / 2 * t)

@@ -1,0 +1,197 @@
+"""The normalised cut of the diffused affinity, dense or implied by a sparse graph."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.compute import apply_functions, sparse_product
+from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
+
+# Vectors beyond the wanted ones, among which the eigenvectors of the cut are looked for.
+SPARE_VECTORS = 16
+_MAX_RENEWALS = 12
+_RESIDUAL = 1e-4
+
+
+def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
+    """Return what diffusion makes of an eigenvalue: ``f(x) = mu / (1 + mu - x^2)``.
+
+    Parameters
+    ----------
+    x : ndarray
+        Eigenvalues of a normalised graph.
+    mu : float
+        Pull towards the identity.
+
+    Returns
+    -------
+    ndarray
+        Eigenvalues of the diffused affinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.diffusion import diffused
+    >>> diffused(np.array([1.0, 0.0]), mu=0.25)
+    array([1. , 0.2])
+    """
+    return np.asarray(mu / (1 + mu - np.square(x)))
+
+
+def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
+    """Return the leading eigenvectors of the normalised affinity between different images.
+
+    Parameters
+    ----------
+    affinity : ndarray of shape (n, n)
+        Symmetric affinity; its diagonal is dropped.
+    k : int
+        How many vectors.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Orthonormal eigenvectors of ``D^-1/2 A D^-1/2``, as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.diffusion import dense_cut
+    >>> np.abs(dense_cut(np.ones((4, 4)), 1)).ravel()
+    array([0.5, 0.5, 0.5, 0.5])
+    """
+    between = affinity.copy()
+    np.fill_diagonal(between, 0)
+    roots = _inverse_roots(between.sum(axis=1))
+    between *= roots[:, None]
+    between *= roots
+    return top_eigenpairs(between, k).vectors
+
+
+def implied_cut(
+    graph: csr_array, eigenpairs: Eigenpairs, k: int, mu: float, n_threads: int = 1
+) -> NDArray[np.float64]:
+    """Return what `dense_cut` would for the affinity ``f(S)``, without forming it.
+
+    The wanted vectors lie almost in the span of ``D^-1/2 x`` for the leading eigenvectors x of
+    the graph, where D holds the degrees of the affinity; Rayleigh-Ritz finds them there, and the
+    span is renewed by subspace iteration until they have settled.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Normalised graph S.
+    eigenpairs : Eigenpairs
+        Its leading eigenpairs, some more than k.
+    k : int
+        How many vectors.
+    mu : float
+        Pull towards the identity.
+    n_threads : int, default=1
+        Threads for the sparse products.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Orthonormal vectors, as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.diffusion import implied_cut
+    >>> from nouncut.spectral import top_eigenpairs
+    >>> ring = csr_array((np.eye(4, k=1) + np.eye(4, k=-1) + np.eye(4)[::-1]) / 2)
+    >>> implied_cut(ring, top_eigenpairs(ring, 3), 1, mu=0.1).shape
+    (4, 1)
+    """
+    diffuse = partial(_diffuse, graph, eigenpairs, k, mu, spectrum_floor(graph), n_threads)
+    diagonal = _diffused_diagonal(graph, eigenpairs, mu)
+    row_sums = diffuse(np.ones((graph.shape[0], 1))).ravel()
+    roots = _inverse_roots(row_sums - diagonal)[:, None]
+    block = roots * eigenpairs.vectors
+    for _ in range(_MAX_RENEWALS):
+        basis = np.linalg.qr(block)[0]
+        scaled = roots * basis
+        block = roots * (diffuse(scaled) - diagonal[:, None] * scaled)
+        inner = basis.T @ block
+        values, rotation = np.linalg.eigh((inner + inner.T) / 2)
+        rotation = rotation[:, ::-1][:, :k]
+        vectors = basis @ rotation
+        error = block @ rotation - vectors * values[::-1][:k]
+        if np.abs(np.linalg.norm(error, axis=0)).max() < _RESIDUAL:
+            break
+    return np.ascontiguousarray(vectors)
+
+
+def _diffuse(
+    graph: csr_array,
+    eigenpairs: Eigenpairs,
+    k: int,
+    mu: float,
+    lowest: float,
+    n_threads: int,
+    block: NDArray[Any],
+) -> NDArray[Any]:
+    """Return ``f(S) @ block``: exact on the k leading eigenvectors, a polynomial on the rest."""
+    values, vectors = eigenpairs.values[:k], eigenpairs.vectors[:, :k]
+    inside = vectors.T @ block
+    outside = block - vectors @ inside
+    (spread,) = apply_functions(
+        [partial(diffused, mu=mu)], graph, outside, (lowest, values[-1]), n_threads=n_threads
+    )
+    return np.asarray(vectors @ (diffused(values, mu)[:, None] * inside) + spread)
+
+
+def graph_eigenvalues(
+    graph: csr_array, vectors: NDArray[Any], n_threads: int = 1
+) -> NDArray[np.float64]:
+    """Return the Rayleigh quotients of vectors in a graph.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Normalised graph.
+    vectors : ndarray of shape (n, k)
+        Unit vectors, as columns.
+    n_threads : int, default=1
+        Threads for the sparse product.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        ``x^T S x`` for every vector x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.diffusion import graph_eigenvalues
+    >>> graph_eigenvalues(csr_array(np.diag([1.0, 0.5])), np.eye(2))
+    array([1. , 0.5])
+    """
+    image = sparse_product(graph, vectors, n_threads)
+    return np.asarray(np.einsum("ij,ij->j", vectors, image))
+
+
+def _diffused_diagonal(graph: csr_array, eigenpairs: Eigenpairs, mu: float) -> NDArray[np.float64]:
+    """Return the diagonal of ``f(S)`` to a fraction of a percent.
+
+    Exact on the leading eigenvectors. On the rest, where eigenvalues are small and f is nearly
+    linear in their squares, f of the mean square serves every image.
+    """
+    values, vectors = eigenpairs
+    leading = vectors**2
+    rest = np.maximum(1 - leading.sum(axis=1), np.finfo(np.float64).tiny)
+    squares = np.asarray(graph.multiply(graph).sum(axis=1)).ravel()
+    mean_square = np.clip((squares - leading @ values**2) / rest, 0, 1)
+    return np.asarray(leading @ diffused(values, mu) + rest * diffused(np.sqrt(mean_square), mu))
+
+
+def _inverse_roots(degrees: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(1 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).eps)))

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import block_diag, csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from nouncut.affinity import even_mean, normalize_graph
+from nouncut.evaluation import make_clip_like
+from nouncut.spectral import eigen as eigen_module
+from nouncut.spectral import spectrum_floor, top_eigenpairs
+
+
+@pytest.fixture(scope="module")
+def graph(prompt_graphs) -> csr_array:
+    data = make_clip_like(900, 12, n_prompts=3, separation=0.2, random_state=0)
+    return even_mean(prompt_graphs(data))
+
+
+@pytest.mark.parametrize("k", [1, 12, 40])
+def test_block_solver_equals_the_dense_one(graph, k):
+    values, vectors = np.linalg.eigh(graph.toarray())
+    found = top_eigenpairs(graph, k, random_state=0)
+    np.testing.assert_allclose(found.values, values[::-1][:k], atol=1e-10)
+    cosines = np.linalg.svd(vectors[:, ::-1][:, :k].T @ found.vectors)[1]
+    assert cosines.min() > 1 - 1e-8
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(k), atol=1e-10)
+
+
+def test_repeated_eigenvalues_are_all_found():
+    """Twenty equal components: a single-vector Lanczos method sees one vector for all of them."""
+    rng = np.random.default_rng(0)
+    block = rng.random((30, 30))
+    component = normalize_graph(csr_array(block + block.T - np.diag(2 * np.diag(block))))[0]
+    graph = csr_array(block_diag([component] * 20))
+    found = top_eigenpairs(graph, 20, random_state=0)
+    np.testing.assert_allclose(found.values, 1, atol=1e-9)
+
+
+def test_a_warm_start_needs_no_more_rounds(graph, monkeypatch):
+    cold = top_eigenpairs(graph, 12, random_state=0)
+    monkeypatch.setattr(eigen_module, "_MAX_ROUNDS", 2)
+    warm = top_eigenpairs(graph, 12, start=cold.vectors, random_state=1)
+    np.testing.assert_allclose(warm.values, cold.values, atol=1e-9)
+
+
+def test_what_has_not_converged_is_said(graph, monkeypatch):
+    monkeypatch.setattr(eigen_module, "_MAX_ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="residuals up to"):
+        top_eigenpairs(graph, 40, random_state=0)
+
+
+def test_threads_change_nothing(graph):
+    one, two = (top_eigenpairs(graph, 12, random_state=0, n_threads=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.vectors, two.vectors)
+
+
+def test_spectrum_floor_is_a_lower_bound(graph):
+    lowest = np.linalg.eigvalsh(graph.toarray())[0]
+    assert -1 <= spectrum_floor(graph) <= lowest
+    assert lowest - spectrum_floor(graph) < 0.1
