@@ -11,5 +11,5 @@ model.fit(data.features[seen], noun_features=data.noun_features)
 
 print("accuracy:      ", clustering_scores(data.labels[seen], model.labels_).acc)
 print("new images:    ", clustering_scores(data.labels[new], model.predict(data.features[new])).acc)
-print("temperature:   ", round(model.tau_, 4))
+print("temperature:   ", f"{model.tau_:.4f}")
 print("prompt weights:", model.prompt_weights_.round(3))

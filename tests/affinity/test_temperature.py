@@ -13,7 +13,7 @@ from nouncut.evaluation import make_clip_like
 @pytest.mark.parametrize("n_clusters", [5, 20, 50])
 def test_auto_lands_near_the_published_value_on_clips_cosine_ranges(separation, n_clusters):
     data = make_clip_like(600, n_clusters, separation=separation, random_state=0)
-    assert 0.03 < choose_tau(data.features, data.noun_features) < 0.05
+    assert 0.03 < choose_tau(data.features, data.noun_features) < 0.056
 
 
 @given(spread=st.floats(0.005, 0.3), n_nouns=st.sampled_from([50, 400]))
@@ -24,7 +24,7 @@ def test_chosen_tau_meets_the_target(spread, n_nouns):
     nouns = [spread * np.sqrt(32) * unit_rows(rng.normal(size=(n_nouns, 32))) for _ in range(2)]
     tau = choose_tau(features, nouns)
     reached = np.mean([relative_perplexity(features @ prompt.T, tau) for prompt in nouns])
-    assert reached == pytest.approx(0.75, abs=1e-3)
+    assert reached == pytest.approx(0.8, abs=1e-3)
 
 
 def test_perplexity_rises_with_tau():

@@ -49,7 +49,7 @@ def test_fitted_attributes(small_data):
     assert abs(model.graph_ - model.graph_.T).max() < 1e-15
     assert model.n_iter_ == len(model.objective_) >= 1
     assert len(model.isolated_) == 0
-    assert 0.02 < model.tau_ < 0.06
+    assert 0.03 < model.tau_ < 0.06
     assert model.nouns_ == nouns
 
 

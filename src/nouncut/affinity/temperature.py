@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 # CLIP's image-noun cosines spread by about 0.03 around their mean, and the published
-# temperature of 0.04 then leaves three quarters of the nouns in play.
-TARGET_PERPLEXITY = 0.75
+# temperature of 0.04 then leaves three quarters to four fifths of the nouns in play.
+TARGET_PERPLEXITY = 0.8
 PUBLISHED_TAU = 0.04
 _SEARCHED = (1e-4, 1e2)
 _SAMPLE_SIZE = 256
@@ -67,7 +67,7 @@ def choose_tau(
         looked at.
     noun_features : sequence of ndarray of shape (n_nouns, d)
         Noun features, one array per prompt.
-    target : float, default=0.75
+    target : float, default=0.8
         Mean relative perplexity over images and prompts.
 
     Returns

@@ -143,9 +143,40 @@ def _diffuse(
     inside = vectors.T @ block
     outside = block - vectors @ inside
     (spread,) = apply_functions(
-        [partial(diffused, mu=mu)], graph, outside, (lowest, values[-1]), n_threads=n_threads
+        [partial(diffused, mu=mu)],
+        graph,
+        outside,
+        (lowest, rest_ceiling(eigenpairs, k)),
+        n_threads=n_threads,
     )
     return np.asarray(vectors @ (diffused(values, mu)[:, None] * inside) + spread)
+
+
+def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
+    """Return a value that no eigenvalue after the k-th is above.
+
+    Parameters
+    ----------
+    eigenpairs : Eigenpairs
+        Leading eigenpairs; those after the k-th may be less accurate.
+    k : int
+        How many are accurate.
+
+    Returns
+    -------
+    float
+        The k-th eigenvalue, or a safe distance above the next where that is lower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.diffusion.cut import rest_ceiling
+    >>> from nouncut.spectral import Eigenpairs
+    >>> rest_ceiling(Eigenpairs(np.array([1.0, 0.9, 0.4]), np.eye(3)), 2)
+    0.5
+    """
+    values = eigenpairs.values
+    return float(values[k - 1] if len(values) <= k else min(values[k - 1], values[k] + 0.1))
 
 
 def graph_eigenvalues(

@@ -29,11 +29,19 @@ from sklearn.utils import check_random_state
 
 from nouncut.affinity import even_mean
 from nouncut.compute import apply_functions, sparse_product
-from nouncut.diffusion.cut import SPARE_VECTORS, diffused, graph_eigenvalues, implied_cut
+from nouncut.diffusion.cut import (
+    SPARE_VECTORS,
+    diffused,
+    graph_eigenvalues,
+    implied_cut,
+    rest_ceiling,
+)
 from nouncut.diffusion.weights import simplex_weights
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
 
 N_PROBES = 32
+# The probes tell weights no better than this: rounds that change less are not worth their time.
+_WEIGHT_NOISE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -130,8 +138,7 @@ def spectral_diffusion(
         )
         if len(objective) == max_iter:
             break
-        leading = Eigenpairs(pairs.values[:n_clusters], pairs.vectors[:, :n_clusters])
-        split = _split_spectrum(graph, leading, probes, mu, n_threads)
+        split = _split_spectrum(graph, pairs, n_clusters, probes, mu, n_threads)
         differences = (_with_edges(pattern, own - mean_edges) for own in edges)
         losses = split.square - np.array(
             [_two_sided_trace(difference, split, n_threads) for difference in differences]
@@ -139,7 +146,7 @@ def spectral_diffusion(
         before, weights = weights, simplex_weights(losses, lambda_)
         penalty = mu * split.distance + lambda_ / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
-        if np.abs(weights - before).max() <= tol:
+        if np.abs(weights - before).max() <= max(tol, _WEIGHT_NOISE):
             break
         start = pairs.vectors
     vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
@@ -178,8 +185,14 @@ class _Split(NamedTuple):
 
 
 def _split_spectrum(
-    graph: csr_array, pairs: Eigenpairs, probes: NDArray[Any], mu: float, n_threads: int
+    graph: csr_array,
+    eigenpairs: Eigenpairs,
+    k: int,
+    probes: NDArray[Any],
+    mu: float,
+    n_threads: int,
 ) -> _Split:
+    pairs = Eigenpairs(eigenpairs.values[:k], eigenpairs.vectors[:, :k])
     values, vectors = pairs
     floor = float(diffused(np.zeros(1), mu)[0])
 
@@ -190,7 +203,7 @@ def _split_spectrum(
         return x * diffused(x, mu) ** 2
 
     probes = probes - vectors @ (vectors.T @ probes)
-    interval = spectrum_floor(graph), float(values[-1])
+    interval = spectrum_floor(graph), rest_ceiling(eigenpairs, k)
     smooth_probes, twice_probes = apply_functions(
         (smooth, twice), graph, probes, interval, n_threads=n_threads
     )

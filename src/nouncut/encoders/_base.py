@@ -35,6 +35,8 @@ class Encoder(ABC):
     fingerprint: str
     image_dim: int
     text_dim: int
+    # Whether visual features tell images apart better with the collection's mean taken off.
+    centers_visual: bool = False
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:

@@ -1,0 +1,22 @@
+"""Cluster a folder of images with the embedded model: python cluster_folder.py FOLDER CLUSTERS."""
+
+import sys
+
+from nouncut import NTKSpectralClustering, encode_images, encode_nouns
+from nouncut.encoders import load_encoder
+from nouncut.vocabulary import PROMPTS, load_nouns, positive_nouns
+
+folder, n_clusters = sys.argv[1], int(sys.argv[2])
+encoder = load_encoder("mini").encoder
+images = encode_images(folder, encoder)
+words = [noun.word for noun in load_nouns(lexicons=["animal", "artifact", "food", "plant"])]
+candidates = encode_nouns(words, ["{}"], encoder)
+nouns = [words[i] for i in positive_nouns(images.semantic(), candidates, n_clusters)]
+model = NTKSpectralClustering(n_clusters, tau="auto", random_state=0).fit(
+    images.visual(),
+    semantic_features=images.semantic(),
+    noun_features=encode_nouns(nouns, PROMPTS, encoder),
+    nouns=nouns,
+)
+for path, label in zip(images.paths, model.labels_, strict=True):
+    print(label, path)

@@ -1,0 +1,89 @@
+"""Which files are images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
+
+# Formats of pictures that are known by their first bytes. Left out on purpose: those without
+# such a mark (TGA), which any garbage may pass for, and those that run programs (EPS).
+_FORMATS = (
+    "JPEG",
+    "PNG",
+    "WEBP",
+    "GIF",
+    "TIFF",
+    "BMP",
+    "AVIF",
+    "HEIF",
+    "JPEG2000",
+    "PPM",
+    "QOI",
+)
+# All their marks lie within this many bytes.
+PREFIX_BYTES = 16
+HEIC_SUFFIXES = frozenset({".heic", ".heics", ".heif", ".heifs", ".hif"})
+
+
+@lru_cache(maxsize=1)
+def _readable_formats() -> tuple[str, ...]:
+    """Return the formats that the installed Pillow and its plug-ins can read."""
+    with suppress(ImportError):
+        import_module("pillow_heif").register_heif_opener()
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
+
+
+@lru_cache(maxsize=1)
+def image_suffixes() -> frozenset[str]:
+    """Return the file name endings, in lower case, that images are found by.
+
+    Returns
+    -------
+    frozenset of str
+        Depends on what the installed Pillow reads; HEIC needs the plug-in ``pillow-heif``.
+
+    Examples
+    --------
+    >>> from nouncut.images import image_suffixes
+    >>> sorted({".jpg", ".jpeg", ".png", ".txt"} & image_suffixes())
+    ['.jpeg', '.jpg', '.png']
+    """
+    formats = {*_readable_formats(), "MPO"}
+    registered = Image.registered_extensions()
+    return frozenset(suffix.lower() for suffix, name in registered.items() if name in formats)
+
+
+def matching_readers(prefix: bytes) -> list[Callable[..., Any]]:
+    """Return the Pillow readers that recognise a file by its first bytes.
+
+    Parameters
+    ----------
+    prefix : bytes
+        The first `PREFIX_BYTES` bytes of the file.
+
+    Returns
+    -------
+    list of callable
+        Each takes an open file and its name, and returns an image that is not yet decoded.
+
+    Examples
+    --------
+    >>> from nouncut.images.formats import matching_readers
+    >>> len(matching_readers(b"GIF89a")), len(matching_readers(b"Dear Sir,"))
+    (1, 0)
+    """
+    readers: list[Callable[..., Any]] = []
+    for name in _readable_formats():
+        reader, accepts = Image.OPEN[name]
+        # `accepts` answers with a text where the format is known but support is not built in.
+        if accepts is None or accepts(prefix) is True:
+            # The plain reader stops at the first frame and skips Pillow's search for more.
+            readers.append(JpegImageFile if name == "JPEG" else reader)
+    return readers
