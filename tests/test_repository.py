@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,6 +26,28 @@ def test_the_first_example_runs():
     output = run("examples/first_steps.py")
     accuracy = float(output.splitlines()[0].split(":")[1])
     assert accuracy > 0.98
+
+
+def test_the_readme_shows_the_script_it_runs():
+    code = (ROOT / "examples/cluster_folder.py").read_text().split('"""\n\n', 1)[1]
+    assert f"```python\n{code}```" in (ROOT / "README.md").read_text()
+
+
+def test_the_main_job_runs_on_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "photos with spaces, ünïcode"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        pixels = rng.integers(0, 256, (60, 80, 3), dtype=np.uint8)
+        if number % 2:
+            pixels[:] = (40, 90 + number, 200)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_bytes(b"")
+    lines = run("examples/cluster_folder.py", str(folder), "2").splitlines()
+    labels = {int(Path(path).stem): label for label, path in (line.split(" ", 1) for line in lines)}
+    assert len(labels) == 40
+    assert {labels[n] for n in range(0, 40, 2)} != {labels[n] for n in range(1, 40, 2)}
 
 
 def test_the_core_benchmark_runs():
