@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from transformers import (
     CLIPVisionConfig,
 )
 
+from _setting import print_result, setting
 from nouncut.affinity import unit_rows
 from nouncut.encoders.checkpoints import quiet_transformers
 from nouncut.encoders.clip import ClipEncoder
@@ -51,14 +50,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         save_model(Path(folder))
         encoder = ClipEncoder(folder, device="cpu")
-        result = measure(encoder, Path(folder), texts, arguments.sample)
-    result = {**describe_machine(arguments.threads), **result}
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-    else:
-        for name, value in result.items():
-            print(f"{name.replace('_', ' '):>24}: {value}")
-    if result["largest_difference"] > TOLERANCE:
+        row = measure(encoder, Path(folder), texts, arguments.sample)
+    title = f"{arguments.nouns} nouns with {len(PROMPTS)} prompts, {arguments.threads} threads"
+    print_result(setting("torch", "transformers") | {title: [row]}, arguments.json)
+    if row["largest difference"] > TOLERANCE:
         raise SystemExit(f"The two paths differ by more than {TOLERANCE}.")
 
 
@@ -143,13 +138,13 @@ def measure(
     return {
         "nouns": "WordNet",
         "texts": len(texts),
-        "mean_tokens": round(float(np.mean(lengths)), 2),
-        "padded_texts_per_second": round(float(padded_rate), 1),
-        "nouncut_texts_per_second": round(len(texts) / seconds, 1),
-        "nouncut_seconds": round(seconds, 1),
+        "mean tokens": round(float(np.mean(lengths)), 2),
+        "padded texts per second": round(float(padded_rate), 1),
+        "nouncut texts per second": round(len(texts) / seconds, 1),
+        "nouncut seconds": round(seconds, 1),
         "speedup": round(float(len(texts) / seconds / padded_rate), 1),
-        "speedup_in_cpu_time": round(float(len(texts) / cpu_seconds / padded_cpu_rate), 1),
-        "largest_difference": float(np.abs(ours[chosen] - padded).max()),
+        "speedup in cpu time": round(float(len(texts) / cpu_seconds / padded_cpu_rate), 1),
+        "largest difference": float(np.abs(ours[chosen] - padded).max()),
     }
 
 
@@ -169,15 +164,6 @@ def encode_padded(model: Any, tokenizer: Any, texts: Sequence[str]) -> NDArray[A
         inputs = tokenizer(batch, padding="max_length", truncation=True, return_tensors="pt")
         parts.append(model.get_text_features(**inputs).pooler_output.numpy())
     return unit_rows(np.concatenate(parts))
-
-
-def describe_machine(threads: int) -> dict[str, Any]:
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "threads": threads,
-        "torch": torch.__version__,
-    }
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ from nouncut.spectral import (
     cluster_centers,
     extend_embedding,
     nearest_center,
+    order_by_size,
 )
 
 # The size of the test sets (CIFAR-10's and the like) that the published lambda was chosen on.
@@ -349,11 +350,14 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         strays = stray_images(every_edge, n_clusters)
         check_strays(len(strays), len(self.isolated_), len(features), n_clusters)
         kept = np.delete(np.arange(len(features)), strays)
-        parts = [normalize_graph(graph[kept][:, kept]) for graph in graphs]
+        if len(strays):
+            graphs = [graph[kept][:, kept] for graph in graphs]
+        parts = [normalize_graph(graph) for graph in graphs]
         rng = check_random_state(self.random_state)
         found = self._diffuse([graph for graph, _ in parts], n_clusters, rng)
 
-        self._fit_features, self._fit_semantic = features[kept], semantic[kept]
+        self._fit_features = features[kept] if len(strays) else features
+        self._fit_semantic = semantic[kept] if len(strays) else semantic
         self._degrees = [degrees for _, degrees in parts]
         self._graph_weights, self._eigenpairs = found.prompt_weights, found.eigenpairs
         directions = unit_rows(found.eigenpairs.vectors)
@@ -367,6 +371,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         if len(strays):
             self.embedding_[strays] = self._extend(features[strays], semantic[strays])
             self.labels_[strays] = nearest_center(self.embedding_[strays], self._centers)
+            self._order_clusters()
         self.n_clusters_ = len(self._centers)
         if self.n_clusters_ < n_clusters:
             warnings.warn(
@@ -380,6 +385,13 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self.objective_, self.n_iter_ = found.objective, max(1, len(found.objective))
         self.solver_ = found.solver
         return self
+
+    def _order_clusters(self) -> None:
+        """Make the largest cluster the first again after strays have joined."""
+        ordered = order_by_size(self.labels_)
+        centers = np.empty_like(self._centers)
+        centers[ordered] = self._centers[self.labels_]
+        self._centers, self.labels_ = centers, ordered
 
     def _diffuse(
         self, graphs: list[csr_array], n_clusters: int, rng: np.random.RandomState

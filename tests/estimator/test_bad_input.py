@@ -137,6 +137,8 @@ def test_mutual_neighbors_leave_images_alone_and_say_so():
         model.fit(data.features, noun_features=data.noun_features)
     assert len(model.isolated_) > 20
     assert model.graph_[model.isolated_].nnz == 0
+    assert np.all(np.diff(np.bincount(model.labels_)) <= 0)
+    assert np.mean(model.predict(data.features) == model.labels_) > 0.95
     lonely = clustering_scores(data.labels[model.isolated_], model.labels_[model.isolated_])
     assert lonely.acc > 0.9
     assert clustering_scores(data.labels, model.labels_).acc > 0.9

@@ -1,0 +1,71 @@
+"""Peak memory of encoding few and many images: it should not grow with their number.
+
+The encoder is a CLIP model of the real class whose image tower is tiny, so that loading and storing
+images is what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from _setting import print_result, setting
+from nouncut import encode_images
+from nouncut.encoders.clip import ClipEncoder
+from nouncut.features import FeatureStore
+from text import save_model
+
+
+def make_images(folder: Path, count: int) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    for number in range(count):
+        pixels[0, 0] = number % 256, number // 256 % 256, number // 65536
+        image = Image.fromarray(pixels).resize((320, 240), Image.Resampling.NEAREST)
+        image.save(folder / f"{number:06}.png", compress_level=1)
+
+
+def encode(model: str, folder: str, root: str) -> None:
+    """Encode a folder in a process of its own and print what it took."""
+    start = time.perf_counter()
+    images = encode_images(folder, ClipEncoder(model, device="cpu"), FeatureStore(root))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = time.perf_counter() - start
+    print(json.dumps({"images": images.n_encoded, "seconds": seconds, "peak (MB)": peak / 1024}))
+
+
+def measure(model: Path, count: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as root:
+        make_images(Path(folder), count)
+        command = [sys.executable, __file__, "--encode", str(model), folder, root]
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    row: dict[str, Any] = json.loads(finished.stdout)
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--counts", nargs="+", type=int, default=[2000, 20_000])
+    parser.add_argument("--encode", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    if arguments.encode:
+        encode(*arguments.encode)
+        return
+    with tempfile.TemporaryDirectory() as model:
+        save_model(Path(model))
+        rows = [measure(Path(model), count) for count in arguments.counts]
+    print_result(setting("torch", "pillow") | {"Encoding generated images": rows}, arguments.json)
+
+
+if __name__ == "__main__":
+    main()
