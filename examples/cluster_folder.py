@@ -4,13 +4,15 @@ import sys
 
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
 from nouncut.encoders import load_encoder
+from nouncut.progress import ProgressLine
 from nouncut.vocabulary import PROMPTS, load_nouns, positive_nouns
 
 folder, n_clusters = sys.argv[1], int(sys.argv[2])
 encoder = load_encoder("mini").encoder
-images = encode_images(folder, encoder)
+progress = ProgressLine()
+images = encode_images(folder, encoder, progress=progress)
 words = [noun.word for noun in load_nouns(lexicons=["animal", "artifact", "food", "plant"])]
-candidates = encode_nouns(words, ["{}"], encoder)
+candidates = encode_nouns(words, ["{}"], encoder, progress=progress)
 nouns = [words[i] for i in positive_nouns(images.semantic(), candidates, n_clusters)]
 model = NTKSpectralClustering(n_clusters, tau="auto", random_state=0).fit(
     images.visual(),

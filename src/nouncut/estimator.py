@@ -29,7 +29,7 @@ from nouncut.affinity import (
     symmetrize_graph,
     unit_rows,
 )
-from nouncut.compute import count_threads
+from nouncut.compute import blas_threads, count_threads
 from nouncut.diffusion import Ensemble, ensemble_graphs
 from nouncut.inputs import (
     check_choice,
@@ -235,9 +235,10 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         )
         n_clusters = check_size(features, semantic, self.n_clusters, self.n_neighbors)
         self._settle_nouns(noun_features, nouns, semantic)
-        directed = self._neighbor_graphs(features, semantic)
-        graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
-        return self._cut(graphs, features, semantic, n_clusters)
+        with blas_threads(count_threads(self.n_jobs)):
+            directed = self._neighbor_graphs(features, semantic)
+            graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
+            return self._cut(graphs, features, semantic, n_clusters)
 
     def predict(self, X: ArrayLike, semantic_features: ArrayLike | None = None) -> NDArray[np.intp]:
         """Put new images into the clusters.

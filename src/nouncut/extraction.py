@@ -23,11 +23,10 @@ from nouncut.images import (
     printable_path,
     scan_images,
 )
+from nouncut.progress import Progress
 from nouncut.vocabulary import check_templates, fill_template
 
 AnyPath = str | os.PathLike[str]
-# Called with the stage, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
 
 # Stored together: few enough that a killed run loses seconds of work.
 _IMAGES_AT_ONCE = 64

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute import run_tasks, single_threaded_blas
+from nouncut.compute import blas_threads, run_tasks
 
 _ROWS_AT_ONCE = 256
 
@@ -86,7 +86,7 @@ def noun_probabilities(
             np.exp(logits, out=logits)
             logits /= logits.sum(axis=1, keepdims=True)
 
-    with single_threaded_blas():
+    with blas_threads(1):
         run_tasks(softmax, range(0, len(features), _ROWS_AT_ONCE), n_threads)
     return results
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nouncut.compute import run_tasks, single_threaded_blas
+from nouncut.compute import blas_threads, run_tasks
 
 BLOCK_SIZE = 512
 
@@ -160,7 +160,7 @@ def kernel_neighbors(
                 with locks[row], locks[column] if row != column else nullcontext():
                     _offer_both(visual, semantic, row, column, values, indices)
 
-    with single_threaded_blas():
+    with blas_threads(1):
         run_tasks(search, blocks, n_threads)
     return [_strongest_first(found, scale) for found in nearest]
 

@@ -68,12 +68,17 @@ def run_tasks(function: Callable[[Task], Any], tasks: Iterable[Task], n_threads:
         pass
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread, so that its results do not depend on how many there are.
+def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
+    """Limit the threads of BLAS.
+
+    Parameters
+    ----------
+    n_threads : int
+        The limit; with one, products do not depend on how many there could be.
 
     Returns
     -------
     context manager
         In force for the whole process while it is open.
     """
-    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
+    return threadpool_limits(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
