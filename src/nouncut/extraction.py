@@ -71,7 +71,7 @@ class EncodedImages:
         """
         features = self._read(self._encoder.visual)
         if self._encoder.centers_visual:
-            features -= self.visual_center() if center is None else center
+            features -= features.mean(axis=0, dtype=np.float64) if center is None else center
         return features
 
     def visual_center(self) -> NDArray[np.float32]:

@@ -64,9 +64,10 @@ def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenE
         return ChosenEncoder(ClipEncoder(model, device=device), f"{model} was asked for.")
     try:
         encoder = ClipEncoder(PREFERRED_CLIP, device=device)
-    except ModelUnavailableError as error:
+    except ModelUnavailableError:
         return ChosenEncoder(
             MiniEncoder(device=device),
-            f"The embedded model, which is not CLIP and less accurate: {error}",
+            f"The embedded model, which is not CLIP and less accurate: CLIP {PREFERRED_CLIP} is "
+            "not on this machine and could not be fetched.",
         )
     return ChosenEncoder(encoder, f"CLIP {PREFERRED_CLIP}: its weights are at hand.")
