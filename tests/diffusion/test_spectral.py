@@ -18,7 +18,7 @@ from nouncut.evaluation import make_clip_like
 from nouncut.spectral import assign_labels, top_eigenpairs
 
 SETS = {
-    "ten classes": {"n_images": 700, "n_clusters": 10, "separation": 0.22, "random_state": 0},
+    "ten classes": {"n_images": 700, "n_clusters": 10, "separation": 0.25, "random_state": 0},
     "twenty classes": {"n_images": 800, "n_clusters": 20, "separation": 0.25, "random_state": 0},
     "few, hard classes": {"n_images": 600, "n_clusters": 5, "separation": 0.22, "random_state": 0},
     "few nouns": {"n_images": 600, "n_clusters": 4, "n_nouns": 40, "random_state": 2},

@@ -194,7 +194,7 @@ def test_fewer_deviations_make_more_outliers():
 def test_an_image_between_two_clusters_fits_neither():
     weights = np.kron(np.eye(2), np.ones((10, 10)))
     weights = np.pad(weights, (0, 1))
-    weights[20, ::4] = weights[::4, 20] = 1
+    weights[20, :20] = weights[:20, 20] = 0.6
     labels = np.array([0] * 10 + [1] * 11)
     np.testing.assert_array_equal(outliers(csr_array(weights), labels), [20])
 
@@ -208,3 +208,11 @@ def test_images_without_edges_are_outliers():
 def test_images_that_fit_alike_are_no_outliers():
     same = normalize_graph(csr_array(np.kron(np.eye(3), np.ones((7, 7)))))[0]
     assert not len(outliers(same, np.repeat([0, 1, 2], 7)))
+
+
+def test_a_sample_settles_the_temperature_of_many_images():
+    rng = np.random.default_rng(0)
+    directions = unit_rows(np.eye(4)[rng.integers(0, 4, 12_000)] + 0.4 * rng.random((12_000, 4)))
+    assert membership_temperature(directions, np.eye(4)) == pytest.approx(
+        membership_temperature(directions[:4000], np.eye(4)), rel=0.02
+    )

@@ -99,11 +99,9 @@ def make_clip_like(
         np.sqrt(_IMAGES_SHARE) * images_cone + np.sqrt(1 - _IMAGES_SHARE) * unit_rows(own)
     )
 
-    topics = np.where(
-        (np.arange(n_nouns) % 3 == 2)[:, None],
-        _directions(n_nouns, dim, rng),
-        classes[np.arange(n_nouns) % n_clusters],
-    )
+    topics = _directions(n_nouns, dim, rng)
+    of_a_class = np.flatnonzero(np.arange(n_nouns) % 3 != 2)
+    topics[of_a_class] = classes[np.arange(len(of_a_class)) % n_clusters]
     meaning = _TOPICALITY * topics + np.sqrt(1 - _TOPICALITY**2) * _directions(n_nouns, dim, rng)
     noun_features = [
         unit_rows(
