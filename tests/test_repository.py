@@ -15,11 +15,15 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(*arguments: str) -> str:
+    return run_both(*arguments)[0]
+
+
+def run_both(*arguments: str) -> tuple[str, str]:
     finished = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert finished.returncode == 0, finished.stderr
-    return finished.stdout
+    return finished.stdout, finished.stderr
 
 
 def test_the_first_example_runs():
@@ -44,7 +48,9 @@ def test_the_main_job_runs_on_a_folder(tmp_path, monkeypatch):
             pixels[:] = (40, 90 + number, 200)
         Image.fromarray(pixels).save(folder / f"{number}.png")
     (folder / "broken.jpg").write_bytes(b"")
-    lines = run("examples/cluster_folder.py", str(folder), "2").splitlines()
+    output, errors = run_both("examples/cluster_folder.py", str(folder), "2")
+    assert "broken.jpg: the file is empty" in errors
+    lines = output.splitlines()
     labels = {int(Path(path).stem): label for label, path in (line.split(" ", 1) for line in lines)}
     assert len(labels) == 40
     assert {labels[n] for n in range(0, 40, 2)} != {labels[n] for n in range(1, 40, 2)}

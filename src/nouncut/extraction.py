@@ -166,7 +166,7 @@ def encode_images(
     ordered = [keys[path] for path in files]
     todo = [files[i] for i in store.missing(_image_space(encoder), ordered)]
     n_encoded = 0
-    for good, bad in _encode_missing(todo, encoder, report, count_threads(n_jobs)):
+    for good, bad in _prepared_batches(todo, encoder, report, count_threads(n_jobs)):
         skipped.extend(bad)
         rows = encoder.encode_prepared(np.stack([array for _, array in good])) if good else None
         if rows is not None:
@@ -248,7 +248,7 @@ def _hash_files(
     return keys, sorted(skipped, key=lambda file: str(file.path))
 
 
-def _encode_missing(
+def _prepared_batches(
     files: Sequence[Path], encoder: Encoder, report: Progress, n_threads: int
 ) -> Iterator[tuple[list[tuple[Path, NDArray[Any]]], list[SkippedFile]]]:
     """Yield prepared images batch by batch, with the files that could not be opened."""

@@ -18,10 +18,10 @@ from nouncut.encoders import Encoder, load_encoder
 from nouncut.features import FeatureStore
 from nouncut.images import NoImagesError
 
-# A child process that encodes a folder with a tiny but real network and logs every image that
+# A child process that encodes a folder with a stand-in for a model and logs every image that
 # went through it: slow enough to be killed in the midst of its work.
 CHILD = """
-import sys, time, hashlib
+import sys, time
 import numpy as np
 from pathlib import Path
 from nouncut import encode_images, extraction
@@ -53,7 +53,7 @@ print(encode_images(folder, Averages(), store).n_encoded, flush=True)
 
 
 class Averages(Encoder):
-    """A network of one layer: the mean colours of four quarters."""
+    """A stand-in for a model: the colours of four quarters. Real ones have their own tests."""
 
     name, fingerprint, image_dim, text_dim = "averages", "averages-1", 12, 12
 
