@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
 import pytest
+from PIL import Image
 from scipy.sparse import csr_array
 
 from nouncut.affinity import (
@@ -12,6 +17,37 @@ from nouncut.affinity import (
     symmetrize_graph,
 )
 from nouncut.evaluation import ClipLikeData, make_clip_like
+from nouncut.images import SkippedFile, content_hash
+from nouncut.runs import (
+    ASSIGNMENTS_SCHEMA,
+    CLUSTERS_SCHEMA,
+    Run,
+    RunContents,
+    RunWriter,
+    images_table,
+    unicode_text,
+)
+
+HOSTILE_FILES = (
+    'double"quote.png',
+    "single'quote.png",
+    "two\nlines.png",
+    "tab\there.png",
+    "kitten \N{CAT FACE}.png",
+    "<script>alert(1)</script>.png",
+    "javascript:alert(1).png",
+    "&amp;{{ 7 * 7 }}{% raw %}.png",
+    "=HYPERLINK(1), a;b.png",
+    "undecodable \udce9\udcff.png",
+    "naïve café.png",
+    "-rf.png",
+)
+HOSTILE_CLUSTERS = (
+    '<b>"dog"</b>',
+    "</script><script>alert('cat')</script>",
+    "café\n\N{SNAKE}, =1+1",
+)
+CLUSTER_SIZES = (12, 8, 4)
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +82,166 @@ def random_graphs():
         return graphs
 
     return make
+
+
+@pytest.fixture
+def make_run():
+    """Return a maker of real runs: 24 little pictures in 3 clusters, with names that bite."""
+    return write_small_run
+
+
+@pytest.fixture
+def small_run(tmp_path) -> Run:
+    """Return a finished run in ``tmp_path / "run"`` with pictures in ``tmp_path / "photos"``."""
+    return write_small_run(tmp_path / "run")
+
+
+def write_small_run(
+    directory: Path,
+    *,
+    photos: Path | None = None,
+    manifest: dict | None = None,
+    source_kind: str = "images",
+    seed: int = 0,
+) -> Run:
+    """Write a run, its pictures beside it unless `photos` says where."""
+    contents = small_contents(photos or directory.parent / "photos", manifest, source_kind, seed)
+    with RunWriter(directory) as writer:
+        writer.start(contents.manifest)
+        return writer.finish(contents)
+
+
+def small_contents(
+    photos: Path, manifest: dict | None = None, source_kind: str = "images", seed: int = 0
+) -> RunContents:
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(3), CLUSTER_SIZES)
+    if source_kind == "images":
+        paths = _draw_pictures(photos, labels, rng)
+        broken = photos / "broken <i>file.jpg"
+        broken.write_bytes(b"")
+        images = images_table(
+            paths,
+            hashes=[content_hash(path) for path in paths],
+            sizes=[path.stat().st_size for path in paths],
+            skipped=[SkippedFile(broken, "the file is empty")],
+        )
+    else:
+        images = images_table([f"row {row}" for row in range(len(labels))])
+    confidence = rng.uniform(0.5, 1, len(labels)).astype(np.float32)
+    features = rng.normal(size=(len(labels), 16)).astype(np.float32)
+    features += 5 * np.eye(16, dtype=np.float32)[labels]
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    graph = _same_cluster_graph(labels)
+    return RunContents(
+        manifest=_small_manifest(photos, source_kind) | (manifest or {}),
+        assignments=_small_assignments(images, labels, confidence),
+        clusters=_small_clusters(labels, confidence),
+        images=images,
+        arrays={
+            "features": features,
+            "embedding": np.eye(3)[labels],
+            "graph_data": graph.data,
+            "graph_indices": graph.indices,
+            "graph_indptr": graph.indptr,
+        },
+    )
+
+
+def _draw_pictures(photos: Path, labels: np.ndarray, rng: np.random.Generator) -> list[Path]:
+    photos.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for row, label in enumerate(labels):
+        pixels = rng.integers(0, 80, (30, 40, 3), dtype=np.uint8)
+        pixels[..., label] += 150
+        name = HOSTILE_FILES[row] if row < len(HOSTILE_FILES) else f"{row}.png"
+        path = photos / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+        except (OSError, UnicodeError):
+            # Not every system takes every name.
+            path = photos / f"{row}.png"
+        Image.fromarray(pixels).save(os.fspath(path), "PNG")
+        paths.append(path)
+    return paths
+
+
+def _same_cluster_graph(labels: np.ndarray) -> csr_array:
+    weights = (labels[:, None] == labels).astype(np.float64)
+    np.fill_diagonal(weights, 0)
+    weights[0, -1] = weights[-1, 0] = 0.5
+    return normalize_graph(csr_array(weights))[0]
+
+
+def _small_assignments(images: pa.Table, labels: np.ndarray, confidence: np.ndarray) -> pa.Table:
+    names = np.array(HOSTILE_CLUSTERS, dtype=object)
+    second = (labels + 1) % 3
+    return pa.table(
+        {
+            "path": images["path"].slice(0, len(labels)),
+            "cluster": labels.astype(np.int32),
+            "name": names[labels].tolist(),
+            "confidence": confidence,
+            "second_cluster": second.astype(np.int32),
+            "second_name": names[second].tolist(),
+            "second_confidence": (1 - confidence).astype(np.float32),
+            "outlier": np.arange(len(labels)) == len(labels) - 1,
+        },
+        schema=ASSIGNMENTS_SCHEMA,
+    )
+
+
+def _small_clusters(labels: np.ndarray, confidence: np.ndarray) -> pa.Table:
+    surest = np.argsort(-confidence, kind="stable")
+    exemplars = [surest[labels[surest] == cluster][:12].tolist() for cluster in range(3)]
+    return pa.table(
+        {
+            "cluster": range(3),
+            "name": HOSTILE_CLUSTERS,
+            "more_words": [["<u>puppy</u>", "hound"], ["kitten"], []],
+            "gloss": ["a domestic <animal> & friend", 'says "meow"', ""],
+            "size": CLUSTER_SIZES,
+            "cohesion": [0.99, 1.0, 0.86],
+            "exemplars": exemplars,
+            "borderline": [rows[::-1] for rows in exemplars],
+        },
+        schema=CLUSTERS_SCHEMA,
+    )
+
+
+def _small_manifest(photos: Path, source_kind: str) -> dict:
+    return {
+        "command": "nouncut cluster photos",
+        "source": [unicode_text(str(photos))],
+        "source_kind": source_kind,
+        "digest": "small",
+        "settings": {
+            "n_clusters": None,
+            "model": "auto",
+            "vocabulary": None,
+            "lexicons": None,
+            "templates": ["a photo of a {}.", "art of the {}."],
+            "tau": "auto",
+            "n_neighbors": 30,
+            "seed": 0,
+            "solver": "auto",
+            "noun_filter": "tac",
+        },
+        "model": {"name": "mini", "fingerprint": "mini-1", "embedded": True, "reason": "no <CLIP>"},
+        "n_outliers": 1,
+        "n_encoded": 24,
+        "nouns": {"candidates": 100, "words": ["dog", "cat", "<snake>"]},
+        "prompts": [
+            {"template": "a photo of a {}.", "weight": 0.75},
+            {"template": "art of the {}.", "weight": 0.25},
+        ],
+        "objective": [3.0, 2.5, 2.4],
+        "eigenvalues": [1.0, 0.99, 0.98],
+        "tau": 0.2,
+        "solver": "exact",
+        "cluster_count": {"n_clusters": 3, "candidates": [[3, 0.9], [2, 0.4]], "confidence": 0.8},
+        "seconds": {"encoding images": 1.5, "fitting": 0.25},
+        "warnings": ["1 file was <skipped>"],
+        "machine": {"python": "3.11.0", "platform": "Linux", "cores": 2},
+    }

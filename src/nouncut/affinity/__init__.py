@@ -1,5 +1,6 @@
 """From features to graphs: the neural tangent kernel, its nearest neighbours, symmetric graphs."""
 
+from nouncut.affinity.familiarity import familiarity, least_familiarity
 from nouncut.affinity.graphs import (
     even_mean,
     isolated_images,
@@ -18,8 +19,10 @@ from nouncut.affinity.temperature import choose_tau, relative_perplexity
 __all__ = [
     "choose_tau",
     "even_mean",
+    "familiarity",
     "isolated_images",
     "kernel_neighbors",
+    "least_familiarity",
     "mean_graph",
     "neighbor_graph",
     "normalize_graph",

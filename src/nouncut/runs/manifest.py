@@ -1,0 +1,110 @@
+"""The manifest: what was done, with which settings, and whether it was finished."""
+
+from __future__ import annotations
+
+import json
+import math
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nouncut.images import printable_path
+from nouncut.runs.errors import RunError
+from nouncut.runs.layout import FORMAT, MANIFEST
+from nouncut.runs.tables import unicode_text
+
+
+def encode_manifest(manifest: dict[str, Any]) -> bytes:
+    r"""Return a manifest as JSON in UTF-8.
+
+    Parameters
+    ----------
+    manifest : dict
+        May hold NumPy's numbers and arrays, paths, tuples and sets; numbers that JSON does not know
+        (NaN, infinity) become null.
+
+    Returns
+    -------
+    bytes
+        The JSON.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.runs.manifest import encode_manifest
+    >>> encode_manifest({"tau": np.float32(0.5), "objective": [1.0, float("nan")]})
+    b'{"tau": 0.5, "objective": [1.0, null]}\n'
+    """
+    return (json.dumps(_plain(manifest), ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in the types that JSON knows."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | PathLike):
+        return unicode_text(str(value))
+    if isinstance(value, dict):
+        return {unicode_text(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a run, finished or not.
+
+    Parameters
+    ----------
+    directory : Path
+        The run directory.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    RunError
+        If there is none, if it is damaged or if a newer nouncut wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.runs.manifest import encode_manifest, read_manifest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     manifest = encode_manifest({"format": 1, "status": "running"})
+    ...     _ = Path(folder, "manifest.json").write_bytes(manifest)
+    ...     read_manifest(Path(folder))["status"]
+    'running'
+    """
+    place = printable_path(directory)
+    try:
+        manifest = json.loads((directory / MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RunError(
+            f"{place} is not a run: it has no {MANIFEST}. Pass the directory that a run wrote."
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(
+            f"The {MANIFEST} of {place} cannot be read ({error}). Run the command that made the "
+            "run again, with another --output."
+        ) from error
+    known = isinstance(manifest, dict) and type(manifest.get("format")) is int
+    if not known or manifest.get("status") not in ("running", "complete"):
+        raise RunError(
+            f"{place} is not a run: its {MANIFEST} is not one of nouncut. Pass the directory that "
+            "a run wrote."
+        )
+    if manifest["format"] > FORMAT:
+        raise RunError(
+            f"The run in {place} was written by a newer nouncut (format {manifest['format']}; this "
+            f"one knows {FORMAT}). Update nouncut."
+        )
+    return dict(manifest)

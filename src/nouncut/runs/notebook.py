@@ -1,0 +1,98 @@
+"""A run as a table in a notebook."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from PIL import Image
+
+from nouncut.compute import count_threads
+from nouncut.images import ImageError, load_ahead
+from nouncut.runs.tables import real_paths
+
+MAX_CLUSTERS = 20
+PICTURES_PER_CLUSTER = 4
+PICTURE_SIDE = 96
+
+_LEFT = 'style="text-align:left"'
+_BOX = f"display:inline-block;width:{PICTURE_SIDE}px;height:{PICTURE_SIDE}px;margin:1px"
+_EMPTY_BOX = f'<span style="{_BOX};background:#ddd"></span>'
+
+
+def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> str:
+    """Return a table of clusters with small pictures, which needs no other file.
+
+    Parameters
+    ----------
+    manifest : dict
+        The run's manifest.
+    clusters : pyarrow.Table
+        The run's clusters.
+    images : pyarrow.Table
+        The run's images. Those that cannot be opened are shown as empty boxes.
+
+    Returns
+    -------
+    str
+        HTML; all names are escaped.
+
+    Examples
+    --------
+    >>> from nouncut.runs import CLUSTERS_SCHEMA, images_table
+    >>> from nouncut.runs.notebook import run_html
+    >>> manifest = {"n_images": 0, "n_clusters": 0, "source_kind": "images"}
+    >>> html = run_html(manifest, CLUSTERS_SCHEMA.empty_table(), images_table([]))
+    >>> "0 images in 0 clusters" in html
+    True
+    """
+    shown = clusters.slice(0, MAX_CLUSTERS).to_pylist()
+    has_pictures = manifest.get("source_kind") != "features"
+    n_pictures = PICTURES_PER_CLUSTER if has_pictures else 0
+    typical = [(cluster["exemplars"] or [])[:n_pictures] for cluster in shown]
+    rows = [row for part in typical for row in part]
+    pictures = dict(
+        zip(rows, _pictures(real_paths(images.take(pa.array(rows, pa.int64())))), strict=True)
+    )
+    body = "".join(
+        _table_row(cluster, [pictures[row] for row in part])
+        for cluster, part in zip(shown, typical, strict=True)
+    )
+    more = len(clusters) - len(shown)
+    return (
+        f"<div><p><strong>{manifest['n_images']} images in {manifest['n_clusters']} clusters"
+        f"</strong></p><table><thead><tr><th>cluster</th><th {_LEFT}>name</th>"
+        f"<th>size</th><th></th></tr></thead><tbody>{body}</tbody></table>"
+        f"{f'<p>and {more} more</p>' if more else ''}</div>"
+    )
+
+
+def _table_row(cluster: dict[str, Any], pictures: Sequence[str]) -> str:
+    words = escape(", ".join(cluster["more_words"] or []))
+    return (
+        f'<tr><td>{cluster["cluster"]}</td><td {_LEFT} title="{words}">{escape(cluster["name"])}'
+        f"</td><td>{cluster['size']}</td><td {_LEFT}>{''.join(pictures)}</td></tr>"
+    )
+
+
+def _pictures(paths: Sequence[Path]) -> list[str]:
+    """Return an element for every image."""
+    threads = count_threads(None)
+    # Decoded at twice the size, so that shrinking still smooths.
+    opened = load_ahead(
+        paths, _inline, n_threads=threads, ahead=2 * threads, min_side=2 * PICTURE_SIDE
+    )
+    return [_EMPTY_BOX if isinstance(html, ImageError) else html for _, html in opened]
+
+
+def _inline(picture: Image.Image) -> str:
+    picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+    file = BytesIO()
+    picture.save(file, "JPEG", quality=80)
+    source = f"data:image/jpeg;base64,{b64encode(file.getvalue()).decode()}"
+    return f'<img style="{_BOX};object-fit:contain" src="{source}" alt="">'

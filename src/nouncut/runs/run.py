@@ -1,0 +1,276 @@
+"""A finished run, read from its directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.images import SkippedFile, printable_path
+from nouncut.runs.errors import RunError, damaged
+from nouncut.runs.layout import ARRAYS, MANIFEST, REPORT, array_path
+from nouncut.runs.manifest import read_manifest
+from nouncut.runs.names import renamed_table, saved_names
+from nouncut.runs.notebook import run_html
+from nouncut.runs.tables import check_table, read_table, real_paths
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A finished run; `open_run` opens one.
+
+    Tables are read on first use, arrays are mapped into memory.
+
+    Parameters
+    ----------
+    directory : Path
+        The run directory.
+    manifest : dict
+        What was done and with which settings.
+    new_names : mapping of int to str, optional
+        Names that take the place of those that were found, by the cluster's number. `open_run`
+        takes those that are kept in the run directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from nouncut.runs import RunContents, RunWriter, images_table
+    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog"}]
+    >>> contents = RunContents(
+    ...     manifest={"source_kind": "images"},
+    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     images=images_table(["/pets/rex.jpg"]),
+    ...     arrays={"features": np.ones((1, 4), dtype=np.float32)},
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
+    ...     run = writer.finish(contents)
+    ...     print(repr(run).removeprefix(f"Run('{folder}': "))
+    ...     run.names, run.labels.tolist(), [path.name for path in run.paths()]
+    ...     run.array("features").shape, run.has_array("semantic"), run.skipped
+    1 images in 1 clusters)
+    (['dog'], [0], ['rex.jpg'])
+    ((1, 4), False, [])
+    """
+
+    directory: Path
+    manifest: dict[str, Any]
+    new_names: Mapping[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def assignments(self) -> pa.Table:
+        """One row per clustered image: its cluster, its second choice, how sure both are."""
+        table = self._unchanged(lambda: read_table(self.directory, "assignments"))
+        return renamed_table(table, self.new_names)
+
+    @cached_property
+    def clusters(self) -> pa.Table:
+        """One row per cluster, the largest first: its name, size and typical images."""
+        table = self._unchanged(lambda: read_table(self.directory, "clusters"))
+        return renamed_table(table, self.new_names)
+
+    @cached_property
+    def images(self) -> pa.Table:
+        """One row per file seen: the clustered ones in the order of `assignments`, then others."""
+        return self._unchanged(lambda: read_table(self.directory, "images"))
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """The cluster of every image."""
+        labels: NDArray[np.intp] = self.assignments["cluster"].to_numpy().astype(np.intp)
+        return labels
+
+    @property
+    def names(self) -> list[str]:
+        """The name of every cluster."""
+        names: list[str] = self.clusters["name"].to_pylist()
+        return names
+
+    @property
+    def skipped(self) -> list[SkippedFile]:
+        """Files that were seen but not clustered, and why."""
+        rest = self.images.slice(len(self.assignments))
+        reasons = rest["error"].to_pylist()
+        return [
+            SkippedFile(path, reason)
+            for path, reason in zip(real_paths(rest), reasons, strict=True)
+        ]
+
+    @property
+    def report(self) -> Path:
+        """Where the report is, or would be."""
+        return self.directory / REPORT
+
+    def paths(self) -> list[Path]:
+        """Return where the clustered images are.
+
+        Returns
+        -------
+        list of Path
+            In the order of the arrays' rows. Names whose bytes are no text are given as the file
+            system has them, unlike those in the tables.
+        """
+        return real_paths(self.images.slice(0, len(self.assignments)))
+
+    def has_array(self, name: str) -> bool:
+        """Return whether the run has an array.
+
+        Parameters
+        ----------
+        name : str
+            Such as "features", "semantic" or "embedding".
+
+        Returns
+        -------
+        bool
+            True if `array` would return it.
+        """
+        return array_path(self.directory, name).is_file()
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array, mapped into memory and not to be written to.
+
+        Parameters
+        ----------
+        name : str
+            Such as "features", "semantic" or "embedding".
+
+        Returns
+        -------
+        ndarray
+            The array; its rows are those of `assignments` where it has a row per image.
+
+        Raises
+        ------
+        RunError
+            If the run has no such array, or if it is damaged.
+        """
+        path = array_path(self.directory, name)
+        if not path.is_file():
+            known = sorted(file.stem for file in (self.directory / ARRAYS).glob("*.npy"))
+            raise RunError(
+                f"The run in {printable_path(self.directory)} has no array {name!r}. It has: "
+                f"{', '.join(known) or 'none'}."
+            )
+        return self._unchanged(lambda: _map_array(path))
+
+    def graph(self) -> csr_array:
+        """Return the graph that was cut.
+
+        Returns
+        -------
+        csr_array of shape (n_images, n_images)
+            Symmetric, normalised.
+
+        Raises
+        ------
+        RunError
+            If the run has no graph, or if it is damaged.
+        """
+        parts = tuple(self.array(f"graph_{part}") for part in ("data", "indices", "indptr"))
+        n_images = len(self.assignments)
+        try:
+            graph = csr_array(parts, shape=(n_images, n_images))
+            graph.check_format(full_check=True)
+        except ValueError as error:
+            raise damaged(array_path(self.directory, "graph_indices"), str(error)) from error
+        return graph
+
+    def __repr__(self) -> str:
+        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
+        place = printable_path(self.directory)
+        return f"Run({place!r}: {n_images} images in {n_clusters} clusters)"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.manifest, self.clusters, self.images)
+
+    def _unchanged(self, read: Callable[[], Read]) -> Read:
+        """Read something, unless another run has taken the place of this one in the meantime."""
+        try:
+            found = read()
+        finally:
+            # Writers change the manifest before they touch anything else.
+            if _identity(read_manifest(self.directory)) != _identity(self.manifest):
+                raise RunError(
+                    f"The run in {printable_path(self.directory)} was written anew since it was "
+                    "opened. Open it again."
+                )
+        return found
+
+
+def open_run(directory: str | os.PathLike[str]) -> Run:
+    """Open a finished run.
+
+    Parameters
+    ----------
+    directory : path
+        The run directory, or its ``manifest.json`` or ``report.html``.
+
+    Returns
+    -------
+    Run
+        The run.
+
+    Raises
+    ------
+    RunError
+        If there is no run, if it is unfinished or damaged, or if a newer nouncut wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nouncut.runs import RunError, open_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         open_run(folder)
+    ...     except RunError as error:
+    ...         print(str(error).removeprefix(folder))
+     is not a run: it has no manifest.json. Pass the directory that a run wrote.
+    """
+    place = Path(directory)
+    if place.name in (MANIFEST, REPORT) and not place.is_dir():
+        place = place.parent
+    manifest = read_manifest(place)
+    if manifest["status"] != "complete":
+        raise RunError(
+            f"The run in {printable_path(place)} is unfinished. If it is not being written at the "
+            "moment, run the command again: it goes on where it stopped."
+        )
+    for count in ("n_images", "n_clusters", "n_skipped"):
+        if type(manifest.get(count)) is not int:
+            raise damaged(place / MANIFEST, f"it has no number {count!r}")
+    run = Run(place, manifest, saved_names(place, manifest))
+    run._unchanged(lambda: _check_tables(run))
+    return run
+
+
+def _check_tables(run: Run) -> None:
+    n_images, n_clusters = run.manifest["n_images"], run.manifest["n_clusters"]
+    check_table(run.directory, "assignments", n_images)
+    check_table(run.directory, "clusters", n_clusters)
+    check_table(run.directory, "images", n_images + run.manifest["n_skipped"])
+
+
+def _identity(manifest: dict[str, Any]) -> tuple[Any, Any]:
+    return manifest.get("id"), manifest["status"]
+
+
+def _map_array(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise damaged(path, str(error)) from error
+    return array

@@ -1,0 +1,271 @@
+"""The tables of a run: their columns, and paths that are no text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nouncut.images import SkippedFile
+from nouncut.runs.errors import damaged
+from nouncut.runs.files import new_file
+from nouncut.runs.layout import table_path
+
+ASSIGNMENTS_SCHEMA = pa.schema(
+    {
+        "path": pa.string(),
+        "cluster": pa.int32(),
+        "name": pa.string(),
+        "confidence": pa.float32(),
+        "second_cluster": pa.int32(),
+        "second_name": pa.string(),
+        "second_confidence": pa.float32(),
+        "outlier": pa.bool_(),
+    }
+)
+CLUSTERS_SCHEMA = pa.schema(
+    {
+        "cluster": pa.int32(),
+        "name": pa.string(),
+        "more_words": pa.list_(pa.string()),
+        "gloss": pa.string(),
+        "size": pa.int32(),
+        "cohesion": pa.float32(),
+        "exemplars": pa.list_(pa.int32()),
+        "borderline": pa.list_(pa.int32()),
+    }
+)
+IMAGES_SCHEMA = pa.schema(
+    {
+        "path": pa.string(),
+        "raw_path": pa.binary(),
+        "hash": pa.string(),
+        "bytes": pa.int64(),
+        "error": pa.string(),
+        "row": pa.int32(),
+    }
+)
+SCHEMAS = {"assignments": ASSIGNMENTS_SCHEMA, "clusters": CLUSTERS_SCHEMA, "images": IMAGES_SCHEMA}
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def unicode_text(text: str) -> str:
+    r"""Return text that can be written as UTF-8.
+
+    Parameters
+    ----------
+    text : str
+        Such as a path; Python keeps bytes of a file name that are no text as surrogates.
+
+    Returns
+    -------
+    str
+        The text with U+FFFD instead of each of them.
+
+    Examples
+    --------
+    >>> from nouncut.runs import unicode_text
+    >>> unicode_text("caf\udce9.jpg") == "caf\N{REPLACEMENT CHARACTER}.jpg"
+    True
+    """
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def images_table(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    hashes: Sequence[str] | None = None,
+    sizes: Sequence[int | None] | None = None,
+    skipped: Sequence[SkippedFile] = (),
+) -> pa.Table:
+    r"""Return the table of all files that a run has seen.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        The clustered images, in the order of their rows; absolute paths, or the names of rows
+        where features came without images.
+    hashes : sequence of str, optional
+        Their contents' hashes.
+    sizes : sequence of int or None, optional
+        Their sizes in bytes; None where unknown.
+    skipped : sequence of SkippedFile
+        Files that were not clustered.
+
+    Returns
+    -------
+    pyarrow.Table
+        The clustered images, then the skipped files.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.images import SkippedFile
+    >>> from nouncut.runs import images_table
+    >>> empty = SkippedFile(Path("/pets/b.jpg"), "the file is empty")
+    >>> table = images_table(["/pets/a\udce9.jpg"], sizes=[9], skipped=[empty])
+    >>> table.select(["raw_path", "bytes", "error", "row"]).to_pylist()
+    [{'raw_path': b'/pets/a\xe9.jpg', 'bytes': 9, 'error': None, 'row': 0},
+     {'raw_path': None, 'bytes': None, 'error': 'the file is empty', 'row': None}]
+    """
+    every = [os.fspath(path) for path in [*paths, *(file.path for file in skipped)]]
+    texts = [unicode_text(path) for path in every]
+    nothing = [None] * len(skipped)
+    unknown = [None] * len(paths)
+    columns = {
+        "path": texts,
+        "raw_path": [
+            None if path == text else os.fsencode(path)
+            for path, text in zip(every, texts, strict=True)
+        ],
+        "hash": [*(unknown if hashes is None else hashes), *nothing],
+        "bytes": [*(unknown if sizes is None else sizes), *nothing],
+        "error": [*unknown, *(unicode_text(file.reason) for file in skipped)],
+        "row": [*range(len(paths)), *nothing],
+    }
+    return pa.table(columns, schema=IMAGES_SCHEMA)
+
+
+def real_paths(images: pa.Table) -> list[Path]:
+    """Return the paths of a table of images as the file system knows them.
+
+    Parameters
+    ----------
+    images : pyarrow.Table
+        With the columns "path" and "raw_path".
+
+    Returns
+    -------
+    list of Path
+        One per row.
+
+    Examples
+    --------
+    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import real_paths
+    >>> [path.name for path in real_paths(images_table(["/pets/a.jpg"]))]
+    ['a.jpg']
+    """
+    texts, raw = images["path"].to_pylist(), images["raw_path"].to_pylist()
+    return [
+        Path(text if original is None else os.fsdecode(original))
+        for text, original in zip(texts, raw, strict=True)
+    ]
+
+
+def write_table(directory: Path, name: str, table: pa.Table) -> None:
+    """Write a table, to wait for its place.
+
+    Parameters
+    ----------
+    directory : Path
+        The run directory.
+    name : {"assignments", "clusters", "images"}
+        Which table it is.
+    table : pyarrow.Table
+        With the columns of its schema, and further ones.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['images.parquet.nouncut-new']
+    """
+    with new_file(table_path(directory, name)) as file:
+        pq.write_table(table, file, write_page_checksum=True)
+
+
+def read_table(directory: Path, name: str) -> pa.Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    directory : Path
+        The run directory.
+    name : {"assignments", "clusters", "images"}
+        Which table it is.
+
+    Returns
+    -------
+    pyarrow.Table
+        The table.
+
+    Raises
+    ------
+    RunError
+        If it is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.files import install
+    >>> from nouncut.runs.tables import read_table, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
+    ...     install(Path(folder, "images.parquet"))
+    ...     read_table(Path(folder), "images")["path"].to_pylist()
+    ['/pets/a.jpg']
+    """
+    path = table_path(directory, name)
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(file, page_checksum_verification=True)
+        table.validate(full=True)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise damaged(path, str(error)) from error
+    return table
+
+
+def check_table(directory: Path, name: str, n_rows: int) -> None:
+    """Check that a table is there and whole, as far as its footer tells.
+
+    Parameters
+    ----------
+    directory : Path
+        The run directory.
+    name : {"assignments", "clusters", "images"}
+        Which table it is.
+    n_rows : int
+        How many rows it must have.
+
+    Raises
+    ------
+    RunError
+        If it is missing, or is not the table that the name promises.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.runs import RunError
+    >>> from nouncut.runs.tables import check_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         check_table(Path(folder), "images", 0)
+    ...     except RunError as error:
+    ...         print("images.parquet" in str(error))
+    True
+    """
+    path = table_path(directory, name)
+    try:
+        with path.open("rb") as file, pq.ParquetFile(file) as parquet:
+            schema, found = parquet.schema_arrow, parquet.metadata.num_rows
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise damaged(path, str(error)) from error
+    for field in SCHEMAS[name]:
+        if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
+            raise damaged(path, f"it has no column {field.name!r} of type {field.type}")
+    if found != n_rows:
+        raise damaged(path, f"it has {found} rows instead of {n_rows}")

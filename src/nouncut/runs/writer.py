@@ -1,0 +1,275 @@
+"""Writing a run: whole or not at all, whatever happens in between.
+
+The new files first wait beside their places. Only when all of them are on the disk does the
+manifest change to "running", do they take their places, and does the manifest change to
+"complete". So a writer that dies leaves the old run, or an unfinished one that says so.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from nouncut import __version__
+from nouncut.images import printable_path
+from nouncut.runs.errors import RunError, explained
+from nouncut.runs.files import install, new_file, remove_waiting, sync_folder, waiting, write_array
+from nouncut.runs.layout import (
+    ARRAY_SUFFIX,
+    ARRAYS,
+    FORMAT,
+    LOCK,
+    MANIFEST,
+    REPORT,
+    array_path,
+    foreign_names,
+    table_path,
+)
+from nouncut.runs.manifest import encode_manifest, read_manifest
+from nouncut.runs.run import Run, open_run
+from nouncut.runs.tables import SCHEMAS, write_table
+
+_COMPLETE = "complete-manifest.json"
+
+
+@dataclass(frozen=True)
+class RunContents:
+    """All that a finished run consists of.
+
+    Parameters
+    ----------
+    manifest : dict
+        What was done; format, version, status and times are added.
+    assignments, clusters, images : pyarrow.Table
+        With the columns of `ASSIGNMENTS_SCHEMA`, `CLUSTERS_SCHEMA` and `IMAGES_SCHEMA`, or such
+        that can be cast to them; further columns may follow.
+    arrays : dict of str to ndarray
+        By name; may be memory-mapped.
+
+    Examples
+    --------
+    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, images_table
+    >>> RunContents(
+    ...     manifest={"n_images": 0, "n_clusters": 0},
+    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
+    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
+    ...     images=images_table([]),
+    ... ).arrays
+    {}
+    """
+
+    manifest: dict[str, Any]
+    assignments: pa.Table
+    clusters: pa.Table
+    images: pa.Table
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class RunWriter:
+    """Writes a run to its directory; nobody else can while it is open.
+
+    Parameters
+    ----------
+    directory : path
+        The run directory: a new or empty one, or one that holds a run, which stays readable until
+        the new one is on the disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, images_table
+    >>> from nouncut.runs import RunWriter, open_run
+    >>> contents = RunContents(
+    ...     manifest={"n_images": 0, "n_clusters": 0},
+    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
+    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
+    ...     images=images_table([]),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with RunWriter(folder) as writer:
+    ...         writer.start(contents.manifest)
+    ...         run = writer.finish(contents)
+    ...     open_run(folder).manifest["status"]
+    'complete'
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self._lock = FileLock(self.directory / LOCK, timeout=0, thread_local=False)
+        self._started = _now()
+
+    def __enter__(self) -> Self:
+        with explained(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            _check_free(self.directory)
+            self._take_lock()
+            try:
+                self._remove_leftovers()
+            except BaseException:
+                self._lock.release()
+                raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            with explained(self.directory):
+                self._remove_leftovers()
+        finally:
+            self._lock.release()
+
+    def start(self, manifest: dict[str, Any]) -> None:
+        """Note that a run is being made, unless a finished one is there.
+
+        Parameters
+        ----------
+        manifest : dict
+            What is known of the run so far.
+
+        Raises
+        ------
+        RunError
+            If the directory cannot be written to.
+        """
+        if not self._has_complete_run():
+            with explained(self.directory):
+                self._write_manifest(MANIFEST, self._head(manifest) | {"status": "running"})
+                install(self.directory / MANIFEST)
+                sync_folder(self.directory)
+
+    def finish(self, contents: RunContents) -> Run:
+        """Write the run, instead of the one that may be there.
+
+        Parameters
+        ----------
+        contents : RunContents
+            All of it.
+
+        Returns
+        -------
+        Run
+            The run, opened.
+
+        Raises
+        ------
+        RunError
+            If there is no room or the directory cannot be written to; a finished run that was
+            there is intact.
+        """
+        manifest = self._described(contents)
+        arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
+        tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}
+        with explained(self.directory):
+            self._remove_leftovers()
+            (self.directory / ARRAYS).mkdir(exist_ok=True)
+            for path, array in arrays.items():
+                write_array(path, array)
+            for name, table in tables.items():
+                write_table(self.directory, name, table)
+            # Written early, so that nothing but renaming is left when the old run is given up.
+            self._write_manifest(_COMPLETE, manifest)
+            self._write_manifest(MANIFEST, manifest | {"status": "running"})
+            self._sync()
+            self._swap([*arrays, *(table_path(self.directory, name) for name in tables)])
+        return open_run(self.directory)
+
+    def _swap(self, paths: list[Path]) -> None:
+        """Put all files that wait in their places."""
+        install(self.directory / MANIFEST)
+        self._sync()
+        for path in paths:
+            install(path)
+        stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - set(paths)
+        for path in (*stale, self.directory / REPORT):
+            path.unlink(missing_ok=True)
+        self._sync()
+        os.replace(waiting(self.directory / _COMPLETE), self.directory / MANIFEST)
+        self._sync()
+
+    def _described(self, contents: RunContents) -> dict[str, Any]:
+        n_images = contents.assignments.num_rows
+        return {
+            **self._head(contents.manifest),
+            "status": "complete",
+            "finished": _now(),
+            "n_images": n_images,
+            "n_clusters": contents.clusters.num_rows,
+            "n_skipped": contents.images.num_rows - n_images,
+        }
+
+    def _head(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Return a manifest with what every one has."""
+        own = {"format": FORMAT, "nouncut": __version__, "id": uuid4().hex}
+        return {**own, "started": self._started, **manifest, **own}
+
+    def _has_complete_run(self) -> bool:
+        has_manifest = (self.directory / MANIFEST).exists()
+        return has_manifest and read_manifest(self.directory)["status"] == "complete"
+
+    def _write_manifest(self, name: str, manifest: dict[str, Any]) -> None:
+        with new_file(self.directory / name) as file:
+            file.write(encode_manifest(manifest))
+
+    def _take_lock(self) -> None:
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise RunError(
+                f"Another process is writing a run to {printable_path(self.directory)}. Wait for "
+                "it to end, or choose another folder with --output."
+            ) from error
+
+    def _remove_leftovers(self) -> None:
+        remove_waiting(self.directory)
+        remove_waiting(self.directory / ARRAYS)
+
+    def _sync(self) -> None:
+        sync_folder(self.directory / ARRAYS)
+        sync_folder(self.directory)
+
+
+def _check_free(directory: Path) -> None:
+    """Refuse a directory that holds anything but a run, or one whose arrays lie elsewhere."""
+    elsewhere = "Choose another folder with --output."
+    others = foreign_names(directory)
+    if MANIFEST in others:
+        try:
+            read_manifest(directory)
+        except RunError as error:
+            raise RunError(f"No run can be written there: {error} {elsewhere}") from error
+    elif others:
+        raise RunError(
+            f"{printable_path(directory)} holds other things ({printable_path(min(others))}, ...) "
+            f"and no run. {elsewhere}"
+        )
+    # Arrays of an old run are deleted, and a link may lead to others.
+    if (directory / ARRAYS).is_symlink():
+        raise RunError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
+
+
+def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table with its known columns in the types of the schema."""
+    for column in schema:
+        position = table.schema.get_field_index(column.name)
+        if position < 0:
+            raise ValueError(f"The table has no column {column.name!r}; it needs {schema.names}.")
+        values = table.column(position).cast(column.type)
+        table = table.set_column(position, column, values)
+    return table
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
