@@ -1,0 +1,102 @@
+"""Assignments as a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from nouncut.exports._base import ExportResult
+from nouncut.exports.rows import plain_rows
+from nouncut.exports.writing import new_file
+
+if TYPE_CHECKING:
+    from nouncut.runs import Run
+
+# Spreadsheets compute cells that begin like this, the full-width signs in East Asian settings.
+_FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+
+
+def export_csv(run: Run, destination: Path, *, overwrite: bool = False) -> ExportResult:
+    """Write the assignments as CSV: RFC 4180, UTF-8, one header line, empty cells for nulls.
+
+    Texts that a spreadsheet would take for a formula (``=1+1``) get an apostrophe in front; the
+    other formats hold them as they are.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    destination : Path
+        The file to write.
+    overwrite : bool, default=False
+        Whether to replace a file that is there.
+
+    Returns
+    -------
+    ExportResult
+        How many rows were written.
+
+    Raises
+    ------
+    ExportError
+        If there is a file already, or the disk refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from types import SimpleNamespace
+    >>> import pyarrow as pa
+    >>> from nouncut.exports import export_csv
+    >>> run = SimpleNamespace(assignments=pa.table({"path": ["/a, b.jpg"], "name": ["=cat"]}))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = export_csv(run, Path(folder, "clusters.csv"))
+    ...     print(result.path.read_text())
+    path,name
+    "/a, b.jpg",'=cat
+    """
+    write_csv(run.assignments, destination, overwrite=overwrite)
+    return ExportResult(destination, run.assignments.num_rows)
+
+
+def write_csv(table: pa.Table, destination: Path, *, overwrite: bool = False) -> None:
+    """Write a table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    destination, overwrite
+        As for `export_csv`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> from nouncut.exports.csv_text import write_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "clusters.csv")
+    ...     write_csv(pa.table({"name": ["cat"]}), path)
+    ...     path.exists()
+    True
+    """
+    with (
+        new_file(destination, overwrite=overwrite) as part,
+        part.open("x", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        for row in plain_rows(table):
+            writer.writerow([_cell(value) for value in row.values()])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value

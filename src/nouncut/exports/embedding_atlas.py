@@ -1,0 +1,229 @@
+"""A Parquet file for Apple's Embedding Atlas: a map of the images, with thumbnails."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.sparse import csr_array
+
+from nouncut.exports._base import ExportError, ExportResult
+from nouncut.exports.writing import new_file
+from nouncut.images import ImageError, load_ahead, printable_path
+
+if TYPE_CHECKING:
+    from nouncut.runs import Run
+
+# The pictures themselves, so that they are shown wherever the file is opened.
+_IMAGE_TYPE = pa.struct({"bytes": pa.binary()})
+_NEIGHBORS_TYPE = pa.struct({"ids": pa.list_(pa.int64()), "distances": pa.list_(pa.float32())})
+_N_NEIGHBORS = 15
+_BATCH_ROWS = 1024
+_JPEG_QUALITY = 80
+
+
+def export_embedding_atlas(
+    run: Run, destination: Path, *, overwrite: bool = False, thumbnail_size: int = 128
+) -> ExportResult:
+    """Write a Parquet file for Embedding Atlas.
+
+    Besides the assignments it has the columns ``x`` and ``y`` (the run's layout, else the first two
+    principal components of its embedding), ``neighbors`` (the nearest in the run's graph) and
+    ``image`` (a thumbnail).
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    destination : Path
+        The file to write; its name ends in ``.parquet``.
+    overwrite : bool, default=False
+        Whether to replace a file that is there.
+    thumbnail_size : int, default=128
+        The longer side of the thumbnails, in pixels.
+
+    Returns
+    -------
+    ExportResult
+        Its hint is the command that shows the map. Images that cannot be read now are on the map
+        without a thumbnail; they are its problems.
+
+    Raises
+    ------
+    ExportError
+        If there is a file already, the disk refuses, or the run has nothing to draw a map from.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> import pyarrow.parquet as pq
+    >>> from nouncut.exports import export_embedding_atlas
+    >>> run = SimpleNamespace(
+    ...     manifest={"source_kind": "features"},
+    ...     assignments=pa.table({"path": ["row 0", "row 1"], "name": ["cat", "dog"]}),
+    ...     has_array=lambda name: name == "layout",
+    ...     array=lambda name: np.array([[0, 1], [2, 3]]),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = export_embedding_atlas(run, Path(folder, "map.parquet"))
+    ...     pq.read_table(result.path).to_pylist()[1]
+    {'path': 'row 1', 'name': 'dog', 'x': 2.0, 'y': 3.0}
+    """
+    if destination.suffix != ".parquet":
+        raise ExportError(
+            f"Embedding Atlas knows a Parquet file by its name: call {printable_path(destination)} "
+            f"{printable_path(destination.name)}.parquet instead."
+        )
+    has_pictures = run.manifest.get("source_kind") != "features"
+    options = {"--x": "x", "--y": "y", "--text": "name"}
+    table = _with_layout(run)
+    schema = table.schema
+    if run.has_array("graph_data"):
+        options["--neighbors"] = "neighbors"
+        schema = schema.append(pa.field("neighbors", _NEIGHBORS_TYPE))
+    if has_pictures:
+        options["--image"] = "image"
+        schema = schema.append(pa.field("image", _IMAGE_TYPE))
+    problems: list[str] = []
+    thumbnails = _thumbnails(run.paths(), thumbnail_size, problems) if has_pictures else iter(())
+    with (
+        new_file(destination, overwrite=overwrite) as part,
+        pq.ParquetWriter(part, schema, compression="zstd") as writer,
+    ):
+        for batch in _batches(run, table, schema, thumbnails):
+            writer.write_table(batch)
+    hint = shlex.join(["embedding-atlas", printable_path(destination), *sum(options.items(), ())])
+    return ExportResult(destination, table.num_rows, problems=problems, hint=hint)
+
+
+def _with_layout(run: Run) -> pa.Table:
+    layout = map_layout(run).astype(np.float32)
+    return run.assignments.append_column("x", pa.array(layout[:, 0])).append_column(
+        "y", pa.array(layout[:, 1])
+    )
+
+
+def map_layout(run: Run) -> NDArray[np.float64]:
+    """Return where the images are on a map.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+
+    Returns
+    -------
+    ndarray of shape (n_images, 2)
+        The run's layout, else the first two principal components of its embedding or, where it
+        has none, of its features.
+
+    Raises
+    ------
+    ExportError
+        If the run has none of them.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from nouncut.exports.embedding_atlas import map_layout
+    >>> points = np.array([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 1.0]])
+    >>> run = SimpleNamespace(has_array=lambda name: name == "embedding", array=lambda _: points)
+    >>> map_layout(run).round(6).tolist()
+    [[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    """
+    if run.has_array("layout"):
+        return np.asarray(run.array("layout"), dtype=np.float64)[:, :2]
+    for name in ("embedding", "features"):
+        if run.has_array(name):
+            return _principal_components(run.array(name))
+    raise ExportError(
+        f"The run {printable_path(run.directory)} has no layout, embedding or features to draw a "
+        "map from. Export it to csv, jsonl or parquet instead."
+    )
+
+
+def _principal_components(points: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the first two principal components, reading the points a batch at a time."""
+    n_points, n_columns = points.shape
+    starts = range(0, n_points, _BATCH_ROWS)
+    centre = np.mean(points, axis=0, dtype=np.float64)
+    scatter = np.zeros((n_columns, n_columns))
+    for start in starts:
+        centred = points[start : start + _BATCH_ROWS] - centre
+        scatter += centred.T @ centred
+    axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :2]
+    # An axis has no direction of its own; a fixed one makes maps repeatable.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
+    layout = np.zeros((n_points, 2))
+    for start in starts:
+        rows = slice(start, start + _BATCH_ROWS)
+        layout[rows, : axes.shape[1]] = (points[rows] - centre) @ axes
+    return layout
+
+
+def _batches(
+    run: Run, table: pa.Table, schema: pa.Schema, thumbnails: Iterator[dict[str, bytes] | None]
+) -> Iterator[pa.Table]:
+    graph = run.graph() if "neighbors" in schema.names else None
+    strongest = graph.data.max(initial=0.0) if graph is not None else 0.0
+    for start in range(0, table.num_rows, _BATCH_ROWS):
+        batch = table.slice(start, _BATCH_ROWS)
+        columns = list(batch.columns)
+        if graph is not None:
+            rows = range(start, start + batch.num_rows)
+            nearest = [_nearest(graph, row, strongest) for row in rows]
+            columns.append(pa.array(nearest, _NEIGHBORS_TYPE))
+        if "image" in schema.names:
+            images = [next(thumbnails) for _ in range(batch.num_rows)]
+            columns.append(pa.array(images, _IMAGE_TYPE))
+        yield pa.Table.from_arrays(columns, schema=schema)
+
+
+def _nearest(graph: csr_array, row: int, strongest: float) -> dict[str, NDArray[Any]]:
+    """Return a row itself and the nearest to it in the graph.
+
+    The distance is 0 at the strongest edge of the graph, and 1 where there is none. Embedding Atlas
+    wants the same number of neighbours everywhere, so a row that has fewer fills up with itself.
+    """
+    span = slice(graph.indptr[row], graph.indptr[row + 1])
+    ids, weights = graph.indices[span], graph.data[span]
+    order = np.argsort(-weights, kind="stable")
+    order = order[ids[order] != row][:_N_NEIGHBORS]
+    n_own = 1 + _N_NEIGHBORS - len(order)
+    return {
+        "ids": np.append(np.full(n_own, row), ids[order]),
+        "distances": np.append(np.zeros(n_own), 1 - weights[order] / strongest),
+    }
+
+
+def _thumbnails(
+    paths: list[Path], size: int, problems: list[str]
+) -> Iterator[dict[str, bytes] | None]:
+    def encode(image: Image.Image) -> bytes:
+        image.thumbnail((size, size))
+        content = BytesIO()
+        image.save(content, "JPEG", quality=_JPEG_QUALITY)
+        return content.getvalue()
+
+    n_threads = os.cpu_count() or 1
+    loaded = load_ahead(paths, encode, n_threads=n_threads, ahead=4 * n_threads, min_side=size)
+    for _, result in loaded:
+        if isinstance(result, ImageError):
+            problems.append(str(result))
+            yield None
+        else:
+            yield {"bytes": result}

@@ -1,0 +1,101 @@
+"""The export against FiftyOne's documented format FiftyOneImageClassificationDataset."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from nouncut.exports import ExportError, export_fiftyone
+
+
+def read(result):
+    data = json.loads((result.path / "data.json").read_text(encoding="utf-8"))
+    labels = json.loads((result.path / "labels.json").read_text(encoding="utf-8"))
+    return data, labels
+
+
+def test_the_documented_format(small_run, tmp_path):
+    result = export_fiftyone(small_run, tmp_path / "dataset")
+    data, labels = read(result)
+    assert set(labels) == {"classes", "labels"}
+    assert labels["classes"] == small_run.names
+    assert data.keys() == labels["labels"].keys()
+    assert len(data) == result.n_written
+    # Endings of keys are cut off, and samples are sorted by key.
+    assert all(os.path.splitext(key)[1] == "" for key in data)
+    assert list(data) == sorted(data)
+    for label in labels["labels"].values():
+        assert set(label) == {"label", "confidence", "attributes"}
+        assert isinstance(label["label"], int)
+        assert 0 <= label["confidence"] <= 1
+        assert set(label["attributes"]) == {
+            "cluster",
+            "second_label",
+            "second_confidence",
+            "outlier",
+        }
+
+
+def test_every_image_has_its_label(small_run, tmp_path):
+    data, labels = read(export_fiftyone(small_run, tmp_path / "dataset"))
+    rows = dict(zip(small_run.paths(), small_run.assignments.to_pylist(), strict=True))
+    by_path = {os.fspath(path): row for path, row in rows.items()}
+    for key, path in data.items():
+        assert os.path.isabs(path)
+        assert os.path.isfile(path)
+        label, row = labels["labels"][key], by_path[path]
+        assert labels["classes"][label["label"]] == row["name"]
+        assert label["confidence"] == pytest.approx(row["confidence"], rel=1e-7)
+        assert label["attributes"]["cluster"] == row["cluster"]
+        assert label["attributes"]["outlier"] is row["outlier"]
+        assert label["attributes"]["second_label"] == row["second_name"]
+
+
+def test_names_that_are_no_text_are_left_out_and_told(small_run, tmp_path):
+    result = export_fiftyone(small_run, tmp_path / "dataset")
+    undecodable = [path for path in small_run.paths() if "\udce9" in path.name]
+    assert len(result.problems) == len(undecodable)
+    assert result.n_written == len(small_run.labels) - len(undecodable)
+
+
+def test_no_second_choice_and_no_images(tmp_path):
+    nothing = pa.array([None], pa.string())
+    table = pa.table(
+        {
+            "cluster": [0],
+            "confidence": [1.0],
+            "second_name": nothing,
+            "second_confidence": pa.array([None], pa.float32()),
+            "outlier": [False],
+        }
+    )
+    image = tmp_path / "x.jpg"
+    run = SimpleNamespace(manifest={}, names=["cat"], paths=lambda: [image], assignments=table)
+    _, labels = read(export_fiftyone(run, tmp_path / "one"))
+    assert labels["labels"]["00000000"]["attributes"] == {"cluster": 0, "outlier": False}
+    empty = SimpleNamespace(manifest={}, names=[], paths=list, assignments=table.slice(0, 0))
+    assert read(export_fiftyone(empty, tmp_path / "none")) == ({}, {"classes": [], "labels": {}})
+
+
+def test_the_hint_is_a_command(small_run, tmp_path):
+    result = export_fiftyone(small_run, tmp_path / "my data'set")
+    words = shlex.split(result.hint)
+    assert words[:4] == ["fiftyone", "app", "view", "--dataset-dir"]
+    assert words[4] == str(tmp_path / "my data'set")
+    assert "data_path=data.json" in words
+
+
+@pytest.mark.parametrize("name", ["data.json", "labels.json"])
+def test_nothing_is_overwritten_unless_asked(small_run, tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ExportError, match=name):
+        export_fiftyone(small_run, tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    export_fiftyone(small_run, tmp_path, overwrite=True)
+    assert (tmp_path / name).read_text() != "mine"

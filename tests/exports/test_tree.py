@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections import namedtuple
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from nouncut.exports import ExportError, export_tree, plan_tree
+
+LINKS = ["symlink", "hardlink", "copy"]
+
+
+def files_of(folder: Path) -> dict[Path, tuple]:
+    """Return every file, whether it is a link, its content and its times."""
+    return {
+        path: (path.is_symlink(), path.read_bytes(), os.lstat(path).st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def run_of(images: list[Path], labels: list[int], names: list[str]) -> SimpleNamespace:
+    return SimpleNamespace(manifest={}, names=names, labels=labels, paths=lambda: images)
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Return two images of the same name and another one."""
+    paths = [tmp_path / "photos" / name for name in ("2025/x.jpg", "2026/X.JPG", "2026/y.jpg")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"image %d" % number)
+    return paths
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_every_image_is_in_the_folder_of_its_cluster(small_run, tmp_path, link):
+    photos = files_of(tmp_path / "photos")
+    result = export_tree(small_run, tmp_path / "tree", link=link)
+    plan = plan_tree(small_run, tmp_path / "tree")
+    assert (result.n_written, result.n_kept, result.problems) == (len(plan), 0, [])
+    assert [source for source, _ in plan] == small_run.paths()
+    assert {target for _, target in plan} == set(files_of(tmp_path / "tree"))
+    for (source, target), label in zip(plan, small_run.labels, strict=True):
+        assert target.parent == plan[int(small_run.labels.tolist().index(label))][1].parent
+        assert target.is_symlink() == (link == "symlink")
+        assert os.path.samefile(source, target) == (link != "copy")
+        assert target.read_bytes() == source.read_bytes()
+    assert len({target.parent for _, target in plan}) == len(small_run.names)
+    assert files_of(tmp_path / "photos") == photos
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_again_adds_what_is_missing_and_changes_nothing_else(small_run, tmp_path, link):
+    export_tree(small_run, tmp_path / "tree", link=link)
+    before = files_of(tmp_path / "tree")
+    first = sorted(before)[0]
+    first.unlink()
+    (first.parent / "note.txt").write_text("mine")
+    result = export_tree(small_run, tmp_path / "tree", link=link)
+    assert (result.n_written, result.n_kept, result.problems) == (1, len(before) - 1, [])
+    after = files_of(tmp_path / "tree")
+    assert after.pop(first.parent / "note.txt")[1] == b"mine"
+    assert after.keys() == before.keys()
+    assert all(after[path] == before[path] for path in before if path != first)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_other_files_and_missing_images_are_told(images, tmp_path, link):
+    run = run_of(images, [0, 0, 1], ["cat", "dog"])
+    (tmp_path / "tree" / "cat").mkdir(parents=True)
+    (tmp_path / "tree" / "cat" / "x.jpg").write_text("another")
+    images[2].unlink()
+    result = export_tree(run, tmp_path / "tree", link=link)
+    assert (result.n_written, result.n_kept) == (1, 0)
+    assert result.problems == [
+        f"{tmp_path / 'tree' / 'cat' / 'x.jpg'}: another file is there, and was left as it is",
+        f"{images[2]}: the image is not there any more",
+    ]
+    assert (tmp_path / "tree" / "cat" / "x.jpg").read_text() == "another"
+    assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == b"image 1"
+
+
+def test_a_link_to_nowhere_is_not_replaced(images, tmp_path):
+    (tmp_path / "tree" / "cat").mkdir(parents=True)
+    (tmp_path / "tree" / "cat" / "x.jpg").symlink_to(tmp_path / "nowhere")
+    result = export_tree(run_of(images[:1], [0], ["cat"]), tmp_path / "tree", link="copy")
+    assert result.n_written == 0
+    assert "another file" in result.problems[0]
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("name", ["..", "../outside", "/outside", "a/../../outside", "\0", ""])
+def test_nothing_is_written_outside(images, tmp_path, name):
+    destination = tmp_path / "a" / "b" / "tree"
+    result = export_tree(run_of(images, [0, 0, 0], [name]), destination)
+    assert result.n_written == 3
+    (folder,) = destination.iterdir()
+    assert folder.is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "photos"]
+    assert list((tmp_path / "a").iterdir()) == [tmp_path / "a" / "b"]
+    assert list((tmp_path / "a" / "b").iterdir()) == [destination]
+
+
+def test_a_folder_that_is_a_link_is_not_followed(images, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "cat").symlink_to(outside)
+    result = export_tree(run_of(images, [0, 0, 1], ["cat", "dog"]), tmp_path / "tree")
+    assert (result.n_written, len(result.problems)) == (1, 2)
+    assert "link to another place" in result.problems[0]
+    assert list(outside.iterdir()) == []
+
+
+def test_folders_of_clusters_with_the_same_name(images, tmp_path):
+    plan = plan_tree(run_of(images, [0, 1, 2], ["Crane", "crane", "cra\nne"]), tmp_path)
+    assert [target.parent.name for _, target in plan] == ["Crane", "crane (2)", "cra_ne"]
+
+
+def test_outliers_stay_in_their_cluster(small_run, tmp_path):
+    row = small_run.assignments["outlier"].to_pylist().index(True)
+    plan = plan_tree(small_run, tmp_path)
+    cluster = small_run.labels[row]
+    peers = {plan[i][1].parent for i in range(len(plan)) if small_run.labels[i] == cluster}
+    assert peers == {plan[row][1].parent}
+
+
+def test_space_is_looked_for_before_the_first_copy(small_run, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 100))
+    with pytest.raises(ExportError, match="GB left"):
+        export_tree(small_run, tmp_path / "new" / "tree", link="copy")
+    assert not (tmp_path / "new").exists()
+    assert export_tree(small_run, tmp_path / "tree").n_written == len(small_run.labels)
+
+
+@pytest.mark.parametrize(("link", "call"), [("symlink", "symlink"), ("hardlink", "link")])
+def test_a_drive_without_links_is_explained(small_run, tmp_path, monkeypatch, link, call):
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(ExportError, match=f"No {link} can be made.* or copy instead"):
+        export_tree(small_run, tmp_path / "tree", link=link)
+
+
+def test_a_kind_of_link_that_there_is_not(small_run, tmp_path):
+    with pytest.raises(ExportError, match="symlink, hardlink, copy"):
+        export_tree(small_run, tmp_path / "tree", link="move")
+
+
+def test_the_plan_writes_nothing(small_run, tmp_path):
+    plan_tree(small_run, tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+def test_a_broken_copy_is_never_left_under_its_name(images, tmp_path, monkeypatch):
+    def half(source, target, **_):
+        Path(target).write_bytes(Path(source).read_bytes()[:3])
+        raise OSError(5, "Input/output error")
+
+    run = run_of(images[:1], [0], ["cat"])
+    with monkeypatch.context() as context:
+        context.setattr(shutil, "copyfile", half)
+        result = export_tree(run, tmp_path / "tree", link="copy")
+    assert result.problems == [f"{images[0]}: Input/output error"]
+    assert list((tmp_path / "tree" / "cat").iterdir()) == []
+    assert export_tree(run, tmp_path / "tree", link="copy").n_written == 1

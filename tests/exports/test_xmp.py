@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nouncut.exports import export_xmp, plan_sidecars
+from nouncut.exports.xmp import sidecar
+
+RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"
+HIERARCHY = "{http://ns.adobe.com/lightroom/1.0/}hierarchicalSubject"
+
+
+def keywords(content: bytes) -> tuple[list[str], list[str]]:
+    root = ET.fromstring(content)
+    assert root.tag == "{adobe:ns:meta/}xmpmeta"
+    description = root.find(f"{RDF}RDF/{RDF}Description")
+    assert description.get(f"{RDF}about") == ""
+    return tuple(
+        [item.text for item in description.findall(f"{tag}/{RDF}Bag/{RDF}li")]
+        for tag in (SUBJECT, HIERARCHY)
+    )
+
+
+@given(st.text(alphabet=st.characters(), max_size=40))
+def test_any_name_makes_well_formed_keywords(name):
+    flat, (path,) = keywords(sidecar(name, "fallback"))
+    assert flat[0] == "nouncut"
+    assert flat[1]
+    assert path == f"nouncut|{flat[1]}"
+    assert "|" not in flat[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "keyword"),
+    [
+        ("cat", "cat"),
+        ("</rdf:li><x>&amp; ]]>", "</rdf:li><x>&amp; ]]>"),
+        ("café\n\N{SNAKE}", "café \N{SNAKE}"),
+        ("a|b", "a-b"),
+        ("bell\x07\ufffe\udce9", "bell"),
+        ("\0", "cluster 3"),
+    ],
+)
+def test_keywords(name, keyword):
+    assert keywords(sidecar(name, "cluster 3")) == (["nouncut", keyword], [f"nouncut|{keyword}"])
+
+
+def test_the_mirror_holds_a_sidecar_of_every_image(small_run, tmp_path):
+    before = sorted((tmp_path / "photos").rglob("*"))
+    result = export_xmp(small_run, tmp_path / "mirror")
+    assert (result.n_written, result.n_kept, result.problems) == (len(small_run.labels), 0, [])
+    for path, label in zip(small_run.paths(), small_run.labels, strict=True):
+        inside = path.relative_to(tmp_path / "photos")
+        content = Path(f"{tmp_path / 'mirror' / inside}.xmp").read_bytes()
+        assert keywords(content)[0][1] == " ".join(small_run.names[label].split())
+    assert sorted((tmp_path / "photos").rglob("*")) == before
+    assert str(tmp_path / "photos") in result.hint
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_again_writes_nothing(small_run, tmp_path, beside):
+    export_xmp(small_run, tmp_path / "mirror", beside=beside)
+    result = export_xmp(small_run, tmp_path / "mirror", beside=beside)
+    assert (result.n_written, result.n_kept, result.problems) == (0, len(small_run.labels), [])
+
+
+def test_beside_the_images(small_run, tmp_path):
+    result = export_xmp(small_run, tmp_path / "mirror", beside=True)
+    assert result.n_written == len(small_run.labels)
+    assert not (tmp_path / "mirror").exists()
+    assert all(Path(f"{path}.xmp").is_file() for path in small_run.paths())
+    assert not list((tmp_path / "photos").rglob(".*"))
+
+
+@pytest.mark.parametrize("existing", ["x.jpg.xmp", "x.xmp"])
+def test_sidecars_that_are_there_are_kept(tmp_path, existing):
+    image = tmp_path / "x.jpg"
+    image.touch()
+    (tmp_path / existing).write_text("<mine/>")
+    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0], paths=lambda: [image])
+    result = export_xmp(run, tmp_path / "mirror", beside=True)
+    assert (result.n_written, result.n_kept) == (0, 1)
+    assert result.problems == [f"{tmp_path / existing}: kept as it was"]
+    assert sorted(os.listdir(tmp_path)) == sorted(["x.jpg", existing])
+    assert (tmp_path / existing).read_text() == "<mine/>"
+
+
+def test_no_sidecar_beside_an_image_that_is_gone(small_run, tmp_path):
+    gone = small_run.paths()[0]
+    gone.unlink()
+    result = export_xmp(small_run, tmp_path / "mirror", beside=True)
+    assert len(result.problems) == 1
+    assert "the image is not there any more" in result.problems[0]
+    assert not Path(f"{gone}.xmp").exists()
+    assert export_xmp(small_run, tmp_path / "mirror").n_written == len(small_run.labels)
+
+
+def test_the_mirror_does_not_lead_outside(tmp_path):
+    images = [tmp_path / "photos" / "a" / "x.jpg", tmp_path / "photos" / "b" / ".." / "y.jpg"]
+    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0, 0], paths=lambda: images)
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "mirror" / "a").symlink_to(tmp_path / "outside")
+    result = export_xmp(run, tmp_path / "mirror")
+    assert (result.n_written, len(result.problems)) == (1, 1)
+    assert (tmp_path / "mirror" / "y.jpg.xmp").is_file()
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_name_too_long_for_a_sidecar_is_told(tmp_path):
+    images = [tmp_path / f"{'n' * 251}.jpg", tmp_path / "x.jpg"]
+    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0, 0], paths=lambda: images)
+    result = export_xmp(run, tmp_path / "mirror")
+    assert (result.n_written, len(result.problems)) == (1, 1)
+    assert "too long" in result.problems[0]
+
+
+def test_one_image_is_mirrored_by_its_name(tmp_path):
+    run = SimpleNamespace(manifest={}, paths=lambda: [Path("/photos/x.jpg")])
+    assert plan_sidecars(run, tmp_path) == [(Path("/photos/x.jpg"), tmp_path / "x.jpg.xmp")]
