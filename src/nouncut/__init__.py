@@ -1,32 +1,41 @@
 """Sort unlabelled images into meaningful groups: spectral clustering anchored by nouns."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nouncut.estimator import NTKSpectralClustering
-
 if TYPE_CHECKING:
+    from nouncut.estimator import NTKSpectralClustering
     from nouncut.extraction import EncodedImages, encode_images, encode_nouns
+    from nouncut.pipeline import cluster_images, predict_images
+    from nouncut.runs import Run, open_run
 
 __all__ = [
     "EncodedImages",
     "NTKSpectralClustering",
+    "Run",
     "__version__",
+    "cluster_images",
     "encode_images",
     "encode_nouns",
+    "open_run",
+    "predict_images",
 ]
 __version__ = "0.1.0"
 
-_NEEDS_IMAGES_EXTRA = ("EncodedImages", "encode_images", "encode_nouns")
+_ROOMS = {
+    "EncodedImages": "extraction",
+    "NTKSpectralClustering": "estimator",
+    "Run": "runs",
+    "cluster_images": "pipeline",
+    "encode_images": "extraction",
+    "encode_nouns": "extraction",
+    "open_run": "runs",
+    "predict_images": "pipeline",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what works on image files only when it is asked for: the estimator needs none of it."""
-    if name not in _NEEDS_IMAGES_EXTRA:
+    """Load a room only when something of it is asked for: the command must answer at once."""
+    if name not in _ROOMS:
         raise AttributeError(f"module 'nouncut' has no attribute {name!r}")
-    try:
-        from nouncut import extraction
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'nouncut.{name} needs {error.name}: install it with pip install "nouncut[images]".'
-        ) from error
-    return getattr(extraction, name)
+    return getattr(import_module(f"nouncut.{_ROOMS[name]}"), name)

@@ -122,6 +122,8 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         to diffuse.
     embedding_ : ndarray of shape (n_images, n_clusters)
         Direction of every image in the space of the leading eigenvectors.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_clusters)
+        Mean direction of every cluster there.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Eigenvalues of the normalised graph that belong to the embedding.
     graph_ : csr_array of shape (n_images, n_images)
@@ -258,6 +260,23 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         ndarray of shape (n_images,)
             Labels.
         """
+        return nearest_center(self.embed(X, semantic_features), self.cluster_centers_)
+
+    def embed(
+        self, X: ArrayLike, semantic_features: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Place new images into the embedding.
+
+        Parameters
+        ----------
+        X, semantic_features : array-like
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_clusters)
+            Unit rows, to be compared with `cluster_centers_`; zero for images without an edge.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         features = unit_features(X, "X")
@@ -272,7 +291,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
                 semantic_features, len(features), self._fit_semantic.shape[1]
             )
         )
-        return nearest_center(self._extend(features, semantic), self._centers)
+        return self._extend(features, semantic)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -357,13 +376,14 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         found = self._diffuse([graph for graph, _ in parts], n_clusters, rng)
 
+        self._fit_images = kept
         self._fit_features = features[kept] if len(strays) else features
         self._fit_semantic = semantic[kept] if len(strays) else semantic
         self._degrees = [degrees for _, degrees in parts]
         self._graph_weights, self._eigenpairs = found.prompt_weights, found.eigenpairs
         directions = unit_rows(found.eigenpairs.vectors)
         labels = assign_labels(found.eigenpairs.vectors, self.assign_labels, rng)
-        self._centers = cluster_centers(directions, labels)
+        self.cluster_centers_ = cluster_centers(directions, labels)
 
         self.embedding_ = np.empty((len(features), n_clusters))
         self.embedding_[kept] = directions
@@ -371,9 +391,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self.labels_[kept] = labels
         if len(strays):
             self.embedding_[strays] = self._extend(features[strays], semantic[strays])
-            self.labels_[strays] = nearest_center(self.embedding_[strays], self._centers)
+            self.labels_[strays] = nearest_center(self.embedding_[strays], self.cluster_centers_)
             self._order_clusters()
-        self.n_clusters_ = len(self._centers)
+        self.n_clusters_ = len(self.cluster_centers_)
         if self.n_clusters_ < n_clusters:
             warnings.warn(
                 f"Only {self.n_clusters_} of {n_clusters} clusters have any image.", stacklevel=3
@@ -390,9 +410,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
     def _order_clusters(self) -> None:
         """Make the largest cluster the first again after strays have joined."""
         ordered = order_by_size(self.labels_)
-        centers = np.empty_like(self._centers)
-        centers[ordered] = self._centers[self.labels_]
-        self._centers, self.labels_ = centers, ordered
+        centers = np.empty_like(self.cluster_centers_)
+        centers[ordered] = self.cluster_centers_[self.labels_]
+        self.cluster_centers_, self.labels_ = centers, ordered
 
     def _diffuse(
         self, graphs: list[csr_array], n_clusters: int, rng: np.random.RandomState

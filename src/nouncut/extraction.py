@@ -16,6 +16,7 @@ from nouncut.encoders import Encoder
 from nouncut.features import FeatureStore, text_key
 from nouncut.images import (
     ImageError,
+    ImageScan,
     NoImagesError,
     SkippedFile,
     content_hash,
@@ -23,7 +24,7 @@ from nouncut.images import (
     printable_path,
     scan_images,
 )
-from nouncut.progress import Progress
+from nouncut.progress import Progress, silent
 from nouncut.vocabulary import check_templates, fill_template
 
 AnyPath = str | os.PathLike[str]
@@ -46,12 +47,14 @@ class EncodedImages:
         Files that gave no features, and why.
     n_encoded : int
         How many went through the model this time; the others were stored already.
+    hashes : tuple of str
+        What every image is known by: the hash of its content.
     """
 
     paths: tuple[Path, ...]
     skipped: tuple[SkippedFile, ...]
     n_encoded: int
-    _keys: tuple[str, ...] = field(repr=False)
+    hashes: tuple[str, ...] = field(repr=False)
     _encoder: Encoder = field(repr=False)
     _store: FeatureStore = field(repr=False)
 
@@ -98,7 +101,7 @@ class EncodedImages:
         space = _image_space(self._encoder)
         parts = (
             view(self._store.read(space, list(keys)))
-            for keys in _batches(self._keys, _ROWS_AT_ONCE)
+            for keys in _batches(self.hashes, _ROWS_AT_ONCE)
         )
         return np.concatenate([part.astype(np.float32, copy=False) for part in parts])
 
@@ -159,20 +162,129 @@ def encode_images(
     (2, 0, (2, 1000))
     """
     store = store or FeatureStore()
-    report = progress or _silent
-    scan = scan_images(paths)
-    keys, skipped = _hash_files(scan.files, report, count_threads(n_jobs))
-    files = [path for path in scan.files if path in keys]
-    ordered = [keys[path] for path in files]
-    todo = [files[i] for i in store.missing(_image_space(encoder), ordered)]
+    found = find_images(scan_images(paths), encoder, store, progress=progress, n_jobs=n_jobs)
+    return encode_found(found, encoder, store, progress=progress, n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class FoundImages:
+    """Image files whose content has been read, but that may have no features yet.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        The files.
+    hashes : tuple of str
+        The hashes of their contents.
+    skipped : tuple of SkippedFile
+        Files that cannot be read, and why.
+    missing : tuple of int
+        Positions of the files to encode, each content once.
+    """
+
+    paths: tuple[Path, ...]
+    hashes: tuple[str, ...] = field(repr=False)
+    skipped: tuple[SkippedFile, ...]
+    missing: tuple[int, ...] = field(repr=False)
+
+
+def find_images(
+    scan: ImageScan,
+    encoder: Encoder,
+    store: FeatureStore,
+    *,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+) -> FoundImages:
+    """Find which images have no features yet.
+
+    Parameters
+    ----------
+    scan : ImageScan
+        From `nouncut.images.scan_images`.
+    encoder, store, progress, n_jobs
+        As for `encode_images`.
+
+    Returns
+    -------
+    FoundImages
+        What `encode_found` takes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from nouncut.encoders import load_encoder
+    >>> from nouncut.extraction import find_images
+    >>> from nouncut.features import FeatureStore
+    >>> from nouncut.images import scan_images
+    >>> encoder = load_encoder("mini", device="cpu").encoder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48), "red").save(Path(folder, "red.png"))
+    ...     store = FeatureStore(Path(folder, "cache"))
+    ...     len(find_images(scan_images(folder), encoder, store).missing)
+    1
+    """
+    keys, skipped = _hash_files(scan.files, progress or silent, count_threads(n_jobs))
+    files = tuple(path for path in scan.files if path in keys)
+    hashes = tuple(keys[path] for path in files)
+    missing = tuple(store.missing(_image_space(encoder), hashes))
+    return FoundImages(files, hashes, (*scan.skipped, *skipped), missing)
+
+
+def encode_found(
+    found: FoundImages,
+    encoder: Encoder,
+    store: FeatureStore,
+    *,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+) -> EncodedImages:
+    """Encode the images that have no features yet.
+
+    Parameters
+    ----------
+    found : FoundImages
+        From `find_images`.
+    encoder, store, progress, n_jobs
+        As for `encode_images`.
+
+    Returns
+    -------
+    EncodedImages
+        The images with their features.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from nouncut.encoders import load_encoder
+    >>> from nouncut.extraction import encode_found, find_images
+    >>> from nouncut.features import FeatureStore
+    >>> from nouncut.images import scan_images
+    >>> encoder = load_encoder("mini", device="cpu").encoder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48), "red").save(Path(folder, "red.png"))
+    ...     store = FeatureStore(Path(folder, "cache"))
+    ...     found = find_images(scan_images(folder), encoder, store)
+    ...     encode_found(found, encoder, store).n_encoded
+    1
+    """
+    todo = [found.paths[i] for i in found.missing]
+    keys = [found.hashes[i] for i in found.missing]
+    hash_of = dict(zip(todo, keys, strict=True))
+    skipped = list(found.skipped)
     n_encoded = 0
-    for good, bad in _prepared_batches(todo, encoder, report, count_threads(n_jobs)):
+    batches = _prepared_batches(todo, encoder, progress or silent, count_threads(n_jobs))
+    for good, bad in batches:
         skipped.extend(bad)
-        rows = encoder.encode_prepared(np.stack([array for _, array in good])) if good else None
-        if rows is not None:
-            store.append(_image_space(encoder), [keys[path] for path, _ in good], rows)
+        if good:
+            rows = encoder.encode_prepared(np.stack([array for _, array in good]))
+            store.append(_image_space(encoder), [hash_of[path] for path, _ in good], rows)
             n_encoded += len(good)
-    return _collect(files, ordered, tuple(scan.skipped) + tuple(skipped), n_encoded, encoder, store)
+    return _collect(found, tuple(skipped), n_encoded, encoder, store)
 
 
 def encode_nouns(
@@ -216,18 +328,52 @@ def encode_nouns(
     (2, (2, 384))
     """
     store = store or FeatureStore()
-    report = progress or _silent
-    space = f"texts {encoder.fingerprint}"
-    filled = [fill_template(template, nouns) for template in check_templates(templates)]
-    texts = list(dict.fromkeys(text for part in filled for text in part))
-    keys = {text: text_key(text) for text in texts}
-    missing = [texts[i] for i in store.missing(space, list(keys.values()))]
+    report = progress or silent
+    space = _text_space(encoder)
+    missing = missing_texts(nouns, templates, encoder, store)
     done = 0
     for part in _batches(missing, _TEXTS_AT_ONCE):
-        store.append(space, [keys[text] for text in part], encoder.encode_texts(part))
+        store.append(space, [text_key(text) for text in part], encoder.encode_texts(part))
         done += len(part)
         report("encoding nouns", done, len(missing))
-    return [store.read(space, [keys[text] for text in part]) for part in filled]
+    return [
+        store.read(space, [text_key(text) for text in part]) for part in _fill(templates, nouns)
+    ]
+
+
+def missing_texts(
+    nouns: Sequence[str], templates: Sequence[str], encoder: Encoder, store: FeatureStore
+) -> list[str]:
+    """Return the texts that have no features yet.
+
+    Parameters
+    ----------
+    nouns, templates, encoder, store
+        As for `encode_nouns`.
+
+    Returns
+    -------
+    list of str
+        Prompts filled with nouns, each once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nouncut.encoders import load_encoder
+    >>> from nouncut.extraction import missing_texts
+    >>> from nouncut.features import FeatureStore
+    >>> encoder = load_encoder("mini", device="cpu").encoder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     missing_texts(["cat"], ["{}", "a {}."], encoder, FeatureStore(folder))
+    ['cat', 'a cat.']
+    """
+    texts = list(dict.fromkeys(text for part in _fill(templates, nouns) for text in part))
+    keys = [text_key(text) for text in texts]
+    return [texts[i] for i in store.missing(_text_space(encoder), keys)]
+
+
+def _fill(templates: Sequence[str], nouns: Sequence[str]) -> list[list[str]]:
+    return [fill_template(template, nouns) for template in check_templates(templates)]
 
 
 def _hash_files(
@@ -267,20 +413,19 @@ def _prepared_batches(
 
 
 def _collect(
-    files: Sequence[Path],
-    keys: Sequence[str],
+    found: FoundImages,
     skipped: tuple[SkippedFile, ...],
     n_encoded: int,
     encoder: Encoder,
     store: FeatureStore,
 ) -> EncodedImages:
     """Return the files that have features now; copies of broken files are broken too."""
-    broken = {keys[i] for i in store.missing(_image_space(encoder), keys)}
+    pairs = list(zip(found.paths, found.hashes, strict=True))
+    broken = {found.hashes[i] for i in store.missing(_image_space(encoder), found.hashes)}
     reasons = {file.path: file.reason for file in skipped}
-    by_key = {key: reasons[path] for path, key in zip(files, keys, strict=True) if path in reasons}
-    pairs = list(zip(files, keys, strict=True))
+    by_hash = {key: reasons[path] for path, key in pairs if path in reasons}
     copies = [
-        SkippedFile(path, by_key[key])
+        SkippedFile(path, by_hash[key])
         for path, key in pairs
         if key in broken and path not in reasons
     ]
@@ -288,14 +433,14 @@ def _collect(
     if not stored:
         first = (*skipped, *copies)[0]
         raise NoImagesError(
-            f"None of {len(files)} image files can be opened; the first, "
+            f"None of {len(pairs)} image files can be opened; the first, "
             f"{printable_path(first.path)}: {first.reason}."
         )
     return EncodedImages(
         paths=tuple(path for path, _ in stored),
         skipped=(*skipped, *copies),
         n_encoded=n_encoded,
-        _keys=tuple(key for _, key in stored),
+        hashes=tuple(key for _, key in stored),
         _encoder=encoder,
         _store=store,
     )
@@ -305,10 +450,10 @@ def _image_space(encoder: Encoder) -> str:
     return f"images {encoder.fingerprint}"
 
 
+def _text_space(encoder: Encoder) -> str:
+    return f"texts {encoder.fingerprint}"
+
+
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    pass

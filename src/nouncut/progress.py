@@ -76,6 +76,23 @@ class ProgressLine:
         self._stream.flush()
 
 
+def silent(stage: str, done: int, total: int) -> None:
+    """Take note of progress and say nothing.
+
+    Parameters
+    ----------
+    stage : str
+        What is being done.
+    done, total : int
+        How much of it is done, and how much there is.
+
+    Examples
+    --------
+    >>> from nouncut.progress import silent
+    >>> silent("encoding nouns", 50, 100)
+    """
+
+
 def shown_seconds(seconds: float) -> str:
     """Return a time as people say it.
 

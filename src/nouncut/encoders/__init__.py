@@ -5,7 +5,7 @@ Importing this room loads no model and no deep-learning library.
 
 from nouncut.encoders._base import Encoder
 from nouncut.encoders.checkpoints import ModelUnavailableError
-from nouncut.encoders.choice import ChosenEncoder, load_encoder
+from nouncut.encoders.choice import ChosenEncoder, KnownModel, list_models, load_encoder
 from nouncut.encoders.precomputed import FeatureFileError, FeatureTable, read_features
 
 __all__ = [
@@ -13,7 +13,9 @@ __all__ = [
     "Encoder",
     "FeatureFileError",
     "FeatureTable",
+    "KnownModel",
     "ModelUnavailableError",
+    "list_models",
     "load_encoder",
     "read_features",
 ]

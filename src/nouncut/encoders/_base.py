@@ -37,6 +37,10 @@ class Encoder(ABC):
     text_dim: int
     # Whether visual features tell images apart better with the collection's mean taken off.
     centers_visual: bool = False
+    # Whether images and texts were trained to lie in one space, as CLIP's are.
+    shares_space: bool = True
+    # The temperature of the softmax over nouns that was published for the model, if any.
+    tau: float | None = None
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:

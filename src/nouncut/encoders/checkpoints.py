@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,29 @@ def find_checkpoint(model: str | Path, revision: str | None = None) -> Path:
             f"got {str(model)!r}."
         )
     return _cached(name, revision) or _fetch(name, revision)
+
+
+def is_on_this_machine(model: str) -> bool:
+    """Tell whether a model can be used without the network.
+
+    Parameters
+    ----------
+    model : str
+        A short name or a hub id.
+
+    Returns
+    -------
+    bool
+        True if its files were fetched before.
+
+    Examples
+    --------
+    >>> from nouncut.encoders.checkpoints import is_on_this_machine
+    >>> is_on_this_machine("nobody/no-such-model")
+    False
+    """
+    has_client = find_spec("huggingface_hub") is not None
+    return has_client and _cached(SHORT_NAMES.get(model, model), None) is not None
 
 
 def weight_files(folder: Path) -> list[Path]:

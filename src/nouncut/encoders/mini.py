@@ -48,6 +48,7 @@ class MiniEncoder(Encoder):
     """
 
     centers_visual = True
+    shares_space = False
 
     def __init__(self, *, device: str = "auto", batch_size: int | None = None) -> None:
         # torch takes seconds to import: not before a model is asked for.

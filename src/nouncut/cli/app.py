@@ -1,0 +1,72 @@
+"""The command and its sub-commands."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from nouncut import __version__
+from nouncut.cli.cache import cache
+from nouncut.cli.cluster import cluster
+from nouncut.cli.demo import demo
+from nouncut.cli.exit_codes import HELP, explained_errors
+from nouncut.cli.export import export
+from nouncut.cli.models import models
+from nouncut.cli.predict import predict
+from nouncut.cli.report import report
+
+app = typer.Typer(
+    name="nouncut",
+    help="Sort a folder of unlabelled images into meaningful, named groups. Start with: nouncut "
+    "cluster FOLDER",
+    epilog=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (cluster, predict, export, report, demo, models):
+    app.command()(command)
+app.add_typer(cache, name="cache")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nouncut {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from nouncut.cli import main
+    >>> sys.argv = ["nouncut", "--version"]
+    >>> try:
+    ...     main()
+    ... except SystemExit as end:
+    ...     end.code
+    nouncut 0.1.0
+    0
+    """
+    # A file name may hold what the terminal's encoding lacks.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    with explained_errors():
+        app()

@@ -1,0 +1,178 @@
+"""What the user sees: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from nouncut.progress import ProgressLine
+
+_MEGABYTE = 1e6
+_GIGABYTE = 1e9
+
+
+def results() -> Console:
+    """Return the console that results go to.
+
+    Returns
+    -------
+    Console
+        Standard output. Nothing in the text is markup: names of files and clusters are untrusted.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import results
+    >>> results().print("[bold]cat[/bold].jpg")
+    [bold]cat[/bold].jpg
+    """
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def notes() -> Console:
+    """Return the console for what is not a result.
+
+    Returns
+    -------
+    Console
+        Standard error.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import notes
+    >>> notes().stderr
+    True
+    """
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """Tell the user what went wrong.
+
+    Parameters
+    ----------
+    message : str
+        In words, with the remedy.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import complain
+    >>> complain("No image in pets.")
+    """
+    notes().print(Text.assemble(("nouncut: ", "bold red"), message))
+
+
+def print_json(value: Any) -> None:
+    """Print a result for programs.
+
+    Parameters
+    ----------
+    value : object
+        What JSON can hold.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import print_json
+    >>> print_json({"n_clusters": 3})
+    {
+      "n_clusters": 3
+    }
+    """
+    # ASCII only: a file name may hold what the terminal's encoding lacks.
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def shown_bytes(n_bytes: float) -> str:
+    """Return a size as people say it.
+
+    Parameters
+    ----------
+    n_bytes : float
+        The size.
+
+    Returns
+    -------
+    str
+        In megabytes or gigabytes.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import shown_bytes
+    >>> shown_bytes(12_300_000), shown_bytes(4_560_000_000)
+    ('12 MB', '4.6 GB')
+    """
+    if n_bytes < _GIGABYTE:
+        return f"{n_bytes / _MEGABYTE:.0f} MB"
+    return f"{n_bytes / _GIGABYTE:.1f} GB"
+
+
+class StageBars:
+    """Progress of the stages: a bar with the time left on a terminal, else a line per stage.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Show nothing.
+
+    Examples
+    --------
+    >>> from nouncut.cli.console import StageBars
+    >>> with StageBars(quiet=True) as bars:
+    ...     bars("encoding images", 3, 10)
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._line = ProgressLine()
+        self._tasks: dict[str, TaskID] = {}
+        self._bars: Progress | None = None
+        if not quiet and notes().is_terminal:
+            self._bars = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TextColumn("{task.fields[amount]}", markup=False),
+                TimeRemainingColumn(elapsed_when_finished=True),
+                console=notes(),
+                transient=True,
+            )
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Report progress.
+
+        Parameters
+        ----------
+        stage : str
+            What is being done.
+        done, total : int
+            How much of it is done, and how much there is.
+        """
+        if self._quiet:
+            return
+        if self._bars is None:
+            self._line(stage, done, total)
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, amount="")
+        # Of a stage that comes in one piece nobody can tell how much is done.
+        shown = None if total == 1 and done == 0 else total
+        amount = f"{done:,} of {total:,}" if total > 1 else ""
+        self._bars.update(self._tasks[stage], completed=done, total=shown, amount=amount)

@@ -1,0 +1,166 @@
+"""Options that several commands share, and what their values mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Input = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH...",
+        help="Folders, images, patterns or list files (.txt); or one file of ready-made features "
+        "(.npy, .npz, .parquet, .safetensors).",
+        show_default=False,
+    ),
+]
+Count = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        "--clusters",
+        metavar="N|auto",
+        help="Number of clusters; auto finds it from the images.",
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto takes CLIP "
+        "where its weights are on this machine or can be fetched (this uses the network), else "
+        "mini."
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="The run directory. Default: nouncut-runs/NAME here.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+RunDirectory = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory that nouncut cluster wrote.")
+]
+
+
+def parse_count(clusters: str) -> int | Literal["auto"]:
+    """Return the number of clusters that was asked for.
+
+    Parameters
+    ----------
+    clusters : str
+        A number, or "auto".
+
+    Returns
+    -------
+    int or "auto"
+        What `nouncut.cluster_images` takes.
+
+    Examples
+    --------
+    >>> from nouncut.cli.options import parse_count
+    >>> parse_count("12"), parse_count("auto")
+    (12, 'auto')
+    """
+    if clusters == "auto":
+        return "auto"
+    if not clusters.isdecimal() or int(clusters) < 1:
+        raise typer.BadParameter(f"{clusters!r} is neither a number nor auto.", param_hint="-k")
+    return int(clusters)
+
+
+def parse_tau(tau: str | None) -> float | Literal["auto"] | None:
+    """Return the temperature that was asked for.
+
+    Parameters
+    ----------
+    tau : str or None
+        A number, or "auto".
+
+    Returns
+    -------
+    float, "auto" or None
+        What `nouncut.cluster_images` takes.
+
+    Examples
+    --------
+    >>> from nouncut.cli.options import parse_tau
+    >>> parse_tau("0.04"), parse_tau("auto"), parse_tau(None)
+    (0.04, 'auto', None)
+    """
+    if tau is None or tau == "auto":
+        return "auto" if tau else None
+    try:
+        return float(tau)
+    except ValueError:
+        message = f"{tau!r} is neither a number nor auto."
+        raise typer.BadParameter(message, param_hint="--tau") from None
+
+
+def parse_lexicons(names: str | None) -> list[str] | None:
+    """Return the files of WordNet that were asked for.
+
+    Parameters
+    ----------
+    names : str or None
+        Names with commas between them, or "all".
+
+    Returns
+    -------
+    list of str or None
+        What `nouncut.cluster_images` takes.
+
+    Examples
+    --------
+    >>> from nouncut.cli.options import parse_lexicons
+    >>> parse_lexicons("animal, food"), parse_lexicons("all")
+    (['animal', 'food'], None)
+    """
+    from nouncut.pipeline import VISIBLE_LEXICONS
+
+    if names is None:
+        return list(VISIBLE_LEXICONS)
+    return None if names == "all" else [name.strip() for name in names.split(",")]
+
+
+def parse_templates(prompts: str, file: Path | None) -> list[str]:
+    """Return the prompts that were asked for.
+
+    Parameters
+    ----------
+    prompts : str
+        Numbers of the built-in ones with commas between them, or "all".
+    file : Path or None
+        A file of the user's own prompts.
+
+    Returns
+    -------
+    list of str
+        What `nouncut.cluster_images` takes.
+
+    Examples
+    --------
+    >>> from nouncut.cli.options import parse_templates
+    >>> parse_templates("7,1", None)
+    ['itap of a {}.', 'a bad photo of the {}.']
+    """
+    from nouncut.vocabulary import PROMPTS, read_templates
+
+    if file is not None:
+        if prompts != "all":
+            raise typer.BadParameter("--prompts and --templates exclude each other.")
+        return read_templates(file)
+    if prompts == "all":
+        return list(PROMPTS)
+    numbers = [number.strip() for number in prompts.split(",")]
+    permitted = [str(i + 1) for i in range(len(PROMPTS))]
+    if any(number not in permitted for number in numbers):
+        message = f"{prompts!r}: choose from 1 to {len(PROMPTS)}, such as 1,3; or all."
+        raise typer.BadParameter(message, param_hint="--prompts")
+    return [PROMPTS[int(number) - 1] for number in dict.fromkeys(numbers)]

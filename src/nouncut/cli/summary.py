@@ -1,0 +1,172 @@
+"""What is printed about a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich.table import Table
+
+from nouncut.cli.console import notes, print_json, results, shown_bytes
+from nouncut.progress import shown_seconds
+
+if TYPE_CHECKING:
+    from nouncut.pipeline import Estimate
+    from nouncut.runs import Run
+
+_SHOWN_CLUSTERS = 40
+_SHOWN_SKIPPED = 5
+# Shorter than the time it takes to read the estimate.
+_WORTH_MENTIONING = 2.0
+
+
+def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
+    """Print what a run found.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    quiet : bool, default=False
+        Print nothing.
+    as_json : bool, default=False
+        Print JSON.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from nouncut import cluster_images
+    >>> from nouncut.cli.summary import show_run
+    >>> from nouncut.evaluation import make_clip_like
+    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "clip.npy"), data.features)
+    ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+    ...     show_run(run, quiet=True)
+    """
+    if as_json:
+        print_json(summary(run))
+    elif not quiet:
+        _show_warnings(run)
+        _show_table(run)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """Return what a run found, for programs.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    dict
+        What JSON can hold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from nouncut import cluster_images
+    >>> from nouncut.cli.summary import summary
+    >>> from nouncut.evaluation import make_clip_like
+    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "clip.npy"), data.features)
+    ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+    ...     summary(run)["n_clusters"]
+    3
+    """
+    fields = (
+        "n_images",
+        "n_clusters",
+        "n_outliers",
+        "n_skipped",
+        "n_encoded",
+        "model",
+        "tau",
+        "cluster_count",
+        "warnings",
+        "seconds",
+    )
+    columns = ["cluster", "name", "more_words", "gloss", "size", "cohesion"]
+    return {
+        "directory": str(run.directory.absolute()),
+        "report": str(run.report.absolute()),
+        **{field: run.manifest.get(field) for field in fields},
+        "clusters": run.clusters.select(columns).to_pylist(),
+        "skipped": [{"path": str(file.path), "reason": file.reason} for file in run.skipped],
+    }
+
+
+def show_estimate(estimate: Estimate) -> None:
+    """Print what a run will roughly take, if it takes long.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Time and memory.
+
+    Examples
+    --------
+    >>> from nouncut.cli.summary import show_estimate
+    >>> from nouncut.pipeline import Estimate
+    >>> show_estimate(Estimate(10, 0, 0, 0.0, 0.1, 10**8))
+    """
+    seconds = estimate.encoding_seconds + estimate.clustering_seconds
+    if seconds < _WORTH_MENTIONING:
+        return
+    new = f"{estimate.images_to_encode:,} images and {estimate.texts_to_encode:,} words to encode"
+    notes().print(
+        f"{estimate.n_images:,} images; {new}. About {shown_seconds(seconds)} and "
+        f"{shown_bytes(estimate.n_bytes)} of memory."
+    )
+
+
+def _show_warnings(run: Run) -> None:
+    from nouncut.images import printable_path
+
+    console = notes()
+    if run.manifest["model"]["name"] != run.manifest["settings"]["model"]:
+        console.print(run.manifest["model"]["reason"])
+    for warning in run.manifest["warnings"]:
+        console.print(f"Note: {warning}")
+    for file in run.skipped[:_SHOWN_SKIPPED]:
+        console.print(f"Skipped {printable_path(file.path)}: {file.reason}")
+    if len(run.skipped) > _SHOWN_SKIPPED:
+        console.print(f"... and {len(run.skipped) - _SHOWN_SKIPPED:,} more: see the report.")
+
+
+def _show_table(run: Run) -> None:
+    from nouncut.images import printable_path
+
+    console = results()
+    table = Table(box=None, pad_edge=False)
+    for heading in ("name", "images", "cohesion", "also"):
+        justify: Literal["left", "right"] = "left" if heading in ("name", "also") else "right"
+        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)
+    for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
+        also = ", ".join(row["more_words"])
+        cells = (row["name"], f"{row['size']:,}", f"{row['cohesion']:.2f}", also)
+        table.add_row(*(printable_path(cell) for cell in cells))
+    console.print(table, soft_wrap=False)
+    if run.clusters.num_rows > _SHOWN_CLUSTERS:
+        console.print(f"... and {run.clusters.num_rows - _SHOWN_CLUSTERS:,} more clusters")
+    console.print()
+    console.print(_count_sentence(run))
+    console.print(f"Report: {printable_path(run.report)}")
+
+
+def _count_sentence(run: Run) -> str:
+    about = f"{run.manifest['n_images']:,} images in {run.manifest['n_clusters']:,} clusters"
+    about += f", {run.manifest['n_outliers']:,} of them fit nowhere well."
+    count = run.manifest["cluster_count"]
+    if count:
+        others = [str(number) for number, _ in count["candidates"][1:4]]
+        sure = f"confidence {count['confidence']:.2f}"
+        also = f"; next best: {', '.join(others)}" if others else ""
+        about += f" The number was found ({sure}{also}); choose another with -k."
+    return about

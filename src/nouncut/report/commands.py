@@ -1,0 +1,89 @@
+"""What to do next, as commands to copy."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+
+from nouncut.runs import Run
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """Something to do with a run.
+
+    Parameters
+    ----------
+    purpose : str
+        What it is good for.
+    command : str
+        The command, quoted for the shell.
+
+    Examples
+    --------
+    >>> from nouncut.report.commands import NextStep
+    >>> NextStep("Save the table.", "nouncut export pets").command
+    'nouncut export pets'
+    """
+
+    purpose: str
+    command: str
+
+
+def next_steps(run: Run) -> list[NextStep]:
+    """List what can be done with a run.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    list of NextStep
+        The most usual first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.report.commands import next_steps
+    >>> from nouncut.runs import Run
+    >>> manifest = {"n_images": 9, "n_clusters": 3, "source": ["my pets"], "source_kind": "images"}
+    >>> for step in next_steps(Run(Path("runs/pets"), manifest)):
+    ...     print(step.command)
+    nouncut cluster 'my pets' -k 4
+    nouncut export runs/pets
+    nouncut predict runs/pets NEW_IMAGES
+    """
+    has_images = run.manifest.get("source_kind") != "features"
+    things = "images" if has_images else "features"
+    place = os.fspath(run.directory).encode("utf-8", "replace").decode()
+    forms = "as a table, or as folders of images" if has_images else "as a table"
+    return [
+        *_another_number(run, has_images),
+        NextStep(f"Take the clusters elsewhere: {forms}.", _shell("nouncut", "export", place)),
+        NextStep(
+            f"Put new {things} into these clusters.",
+            _shell("nouncut", "predict", place, f"NEW_{things.upper()}"),
+        ),
+    ]
+
+
+def _another_number(run: Run, has_images: bool) -> list[NextStep]:
+    """Propose the runner-up, or the next number where there is none."""
+    n_clusters = int(run.manifest["n_clusters"])
+    count = run.manifest.get("cluster_count") or {}
+    others = [int(number) for number, _ in count.get("candidates") or [] if number != n_clusters]
+    other = others[0] if others else n_clusters + 1
+    if other > int(run.manifest["n_images"]):
+        return []
+    purpose = f"Too coarse or too fine? Ask for another number of clusters, such as {other:,}."
+    again = " Nothing is encoded again." if has_images else ""
+    sources = [str(source) for source in run.manifest.get("source") or []] or ["FOLDER"]
+    return [NextStep(purpose + again, _shell("nouncut", "cluster", *sources, "-k", str(other)))]
+
+
+def _shell(*words: str) -> str:
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

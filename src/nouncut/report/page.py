@@ -1,0 +1,292 @@
+"""What goes on the page, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import PurePath
+from typing import Any
+
+import pyarrow.compute as pc
+
+from nouncut.images import printable_path
+from nouncut.report.commands import NextStep, next_steps
+from nouncut.report.facts import (
+    CountFacts,
+    ModelFacts,
+    describe_count,
+    describe_model,
+    describe_settings,
+    describe_times,
+    shown_date,
+)
+from nouncut.report.pictures import (
+    Picture,
+    PicturePlan,
+    common_folder,
+    describe_pictures,
+    distinct_pictures,
+    plan_pictures,
+)
+from nouncut.runs import Run
+
+_MAX_OUTLIERS = 48
+_MAX_SKIPPED_PER_REASON = 200
+_MAX_NOUNS = 400
+# A second choice below this is none.
+_LEAST_SECOND_CHOICE = 0.01
+
+
+@dataclass(frozen=True)
+class ClusterSection:
+    """A cluster on the page.
+
+    Parameters
+    ----------
+    number : int
+        From 0, the largest first.
+    name : str
+        What it is called.
+    more_words : tuple of str
+        Further words for it.
+    gloss : str
+        What the name means.
+    size : int
+        The number of its images.
+    share : float
+        The same, as a share of all.
+    cohesion : float or None
+        The share of its links that stay within.
+    exemplars, borderline : list of Picture
+        The most typical images, and the least sure ones.
+    """
+
+    number: int
+    name: str
+    more_words: tuple[str, ...]
+    gloss: str
+    size: int
+    share: float
+    cohesion: float | None
+    exemplars: list[Picture]
+    borderline: list[Picture]
+
+
+@dataclass(frozen=True)
+class SkippedGroup:
+    """Files that were skipped for the same reason.
+
+    Parameters
+    ----------
+    reason : str
+        Why.
+    n_files : int
+        How many there are.
+    shown_paths : list of str
+        The first of them.
+    """
+
+    reason: str
+    n_files: int
+    shown_paths: list[str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the report says; `describe_run` makes one.
+
+    Parameters
+    ----------
+    title : str
+        The name of what was clustered.
+    sources : list of str
+        Where it is.
+    finished : str
+        When.
+    has_pictures : bool
+        False for a run from a features file.
+    n_images, n_outliers, n_skipped : int
+        Numbers for the overview.
+    model, count
+        In words.
+    clusters : list of ClusterSection
+        The largest first.
+    outliers : list of Picture
+        Some of the images that fit nowhere, the least sure first.
+    skipped : list of SkippedGroup
+        The most frequent reason first.
+    warnings : list of str
+        What the run wants the reader to know.
+    settings, times, prompts
+        Pairs and triples for tables.
+    nouns : list of str
+        Some of the nouns that anchored the clustering.
+    n_nouns : int
+        How many there were.
+    steps : list of NextStep
+        What to do next.
+    plan : PicturePlan
+        How pictures are shown.
+    """
+
+    title: str
+    sources: list[str]
+    finished: str
+    has_pictures: bool
+    n_images: int
+    n_outliers: int
+    n_skipped: int
+    model: ModelFacts
+    count: CountFacts
+    clusters: list[ClusterSection]
+    outliers: list[Picture]
+    skipped: list[SkippedGroup]
+    warnings: list[str]
+    settings: list[tuple[str, str]]
+    times: list[tuple[str, str, float]]
+    prompts: list[tuple[str, float]]
+    nouns: list[str]
+    n_nouns: int
+    steps: list[NextStep]
+    plan: PicturePlan
+
+    def pictures(self) -> dict[int, Picture]:
+        """Return all images that are shown.
+
+        Returns
+        -------
+        dict of int to Picture
+            By row.
+        """
+        strips = chain.from_iterable((c.exemplars, c.borderline) for c in self.clusters)
+        return {picture.row: picture for strip in (*strips, self.outliers) for picture in strip}
+
+
+def describe_run(run: Run) -> Page:
+    """Describe a run as a page.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    Page
+        The page, without its pictures' pixels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nouncut.report import describe_run
+    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
+    >>> from nouncut.runs import images_table
+    >>> contents = RunContents(
+    ...     manifest={"source": ["/home/me/pets"]},
+    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
+    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
+    ...     images=images_table([]),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
+    ...     describe_run(writer.finish(contents)).title
+    'pets'
+    """
+    manifest = run.manifest
+    nouns = (manifest.get("nouns") or {}).get("words") or []
+    plan = plan_pictures(run.assignments.num_rows, run.clusters.num_rows)
+    outlier_rows, n_outliers = _outlier_rows(run)
+    clusters = run.clusters.to_pylist()
+    listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
+    pictures = describe_pictures(run, chain(listed, outlier_rows))
+    return Page(
+        title=_title(run),
+        sources=[printable_path(source) for source in manifest.get("source") or []],
+        finished=shown_date(manifest.get("finished")),
+        has_pictures=manifest.get("source_kind") != "features",
+        n_images=run.assignments.num_rows,
+        n_outliers=n_outliers,
+        n_skipped=run.images.num_rows - run.assignments.num_rows,
+        model=describe_model(manifest),
+        count=describe_count(manifest),
+        clusters=[_section(one, pictures, plan, run.assignments.num_rows) for one in clusters],
+        outliers=distinct_pictures([pictures[row] for row in outlier_rows], _MAX_OUTLIERS),
+        skipped=_skipped(run),
+        warnings=[str(warning) for warning in manifest.get("warnings") or []],
+        settings=describe_settings(manifest),
+        times=describe_times(manifest),
+        prompts=[(one["template"], one["weight"]) for one in manifest.get("prompts") or []],
+        nouns=nouns[:_MAX_NOUNS],
+        n_nouns=len(nouns),
+        steps=next_steps(run),
+        plan=plan,
+    )
+
+
+def _title(run: Run) -> str:
+    sources = [str(source) for source in run.manifest.get("source") or []]
+    name = PurePath(sources[0]).name if sources else ""
+    if name in ("", "..") and run.assignments.num_rows:
+        name = (common_folder(run) or PurePath()).name
+    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+    return printable_path(name or "Images") + more
+
+
+def _section(
+    cluster: dict[str, Any], pictures: dict[int, Picture], plan: PicturePlan, n_images: int
+) -> ClusterSection:
+    typical = [pictures[row] for row in cluster["exemplars"]]
+    exemplars = distinct_pictures(typical, plan.n_exemplars)
+    return ClusterSection(
+        number=cluster["cluster"],
+        name=cluster["name"] or "",
+        more_words=tuple(cluster["more_words"] or ()),
+        gloss=cluster["gloss"] or "",
+        size=cluster["size"],
+        share=cluster["size"] / max(1, n_images),
+        cohesion=cluster["cohesion"],
+        exemplars=exemplars,
+        borderline=_unsure(cluster, pictures, exemplars, plan.n_borderline),
+    )
+
+
+def _unsure(
+    cluster: dict[str, Any],
+    pictures: dict[int, Picture],
+    exemplars: Sequence[Picture],
+    limit: int,
+) -> list[Picture]:
+    """Return the least sure images that have a second choice and are not shown as typical."""
+    shown = {picture.content or picture.row for picture in exemplars}
+    unsure = [
+        picture
+        for picture in (pictures[row] for row in cluster["borderline"])
+        if (picture.content or picture.row) not in shown
+        and picture.second_cluster is not None
+        and (picture.second_confidence or 0) >= _LEAST_SECOND_CHOICE
+    ]
+    return distinct_pictures(unsure, limit)
+
+
+def _outlier_rows(run: Run) -> tuple[list[int], int]:
+    """Return the rows of the least sure outliers, and how many outliers there are."""
+    rows = pc.indices_nonzero(run.assignments["outlier"].combine_chunks())
+    order = pc.sort_indices(run.assignments["confidence"].take(rows))
+    # Copies are shown once, so take more than will be shown.
+    return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), len(rows)
+
+
+def _skipped(run: Run) -> list[SkippedGroup]:
+    files = sorted(run.skipped, key=lambda file: file.reason or "")
+    groups = [
+        (reason, list(group)) for reason, group in groupby(files, lambda file: file.reason or "")
+    ]
+    groups.sort(key=lambda group: -len(group[1]))
+    return [
+        SkippedGroup(
+            reason=reason or "no reason is known",
+            n_files=len(group),
+            shown_paths=[printable_path(file.path) for file in group[:_MAX_SKIPPED_PER_REASON]],
+        )
+        for reason, group in groups
+    ]

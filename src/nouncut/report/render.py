@@ -1,0 +1,146 @@
+"""The page as text: templates, styles, scripts, and what the browser is told to permit."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from nouncut.report.records import as_json
+from nouncut.report.thumbnails import Thumbnail
+
+_TEMPLATE = "page.html.j2"
+_STYLES = ("base", "head", "overview", "map", "gallery", "lightbox", "rest", "media")
+# Runs before anything is shown, so that nothing changes its colour or jumps.
+_FIRST_SCRIPT = "theme"
+# Each may use what those before it define.
+_SCRIPTS = (
+    "data",
+    "thumbnails",
+    "clipboard",
+    "lightbox",
+    "colours",
+    "search",
+    "camera",
+    "points",
+    "labels",
+    "photos",
+    "selection",
+    "map",
+    "gallery",
+    "rename",
+    "keys",
+)
+
+
+def render_page(
+    thumbnail: Callable[[int], Thumbnail], image_sources: str, **content: Any
+) -> Iterator[str]:
+    """Yield the page in pieces; a picture is read when its turn comes.
+
+    Parameters
+    ----------
+    thumbnail : callable
+        Returns the picture of a row.
+    image_sources : str
+        Where images may come from, in the words of a content security policy.
+    **content
+        What the templates show.
+
+    Yields
+    ------
+    str
+        Text of the page.
+    """
+    environment = Environment(
+        loader=PackageLoader("nouncut.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"counted": counted, "percent": percent, "json": as_json}
+    # Macros see globals, not what a template is given.
+    environment.globals["thumbnail"] = thumbnail
+    style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
+    first, *scripts = (_asset(f"{name}.js") for name in (_FIRST_SCRIPT, *_SCRIPTS))
+    return environment.get_template(_TEMPLATE).generate(
+        style=Markup(style),
+        first_script=Markup(first),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(image_sources, style, first, *scripts),
+        **content,
+    )
+
+
+def _policy(image_sources: str, style: str, *scripts: str) -> str:
+    """Return the content security policy: the page's own style and scripts, and its pictures."""
+    return (
+        f"default-src 'none'; img-src {image_sources}; style-src {_source_hash(style)}; "
+        f"script-src {' '.join(map(_source_hash, scripts))}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _source_hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return files("nouncut.report").joinpath("assets", name).read_text("utf-8")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with what it counts.
+
+    Parameters
+    ----------
+    number : int
+        The number.
+    one, many : str
+        What one, and what several are called; an s is added by default.
+
+    Returns
+    -------
+    str
+        The words.
+
+    Examples
+    --------
+    >>> from nouncut.report.render import counted
+    >>> counted(1, "image"), counted(2000, "image")
+    ('1 image', '2,000 images')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(share: float | None) -> str:
+    r"""Return a share in percent; only what is all or nothing is shown as 100 or 0.
+
+    Parameters
+    ----------
+    share : float or None
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+        The percentage.
+
+    Examples
+    --------
+    >>> from nouncut.report.render import percent
+    >>> percent(0.5), percent(0.999), percent(None)
+    ('50\xa0%', 'over 99\xa0%', 'unknown')
+    """
+    if share is None or share != share:
+        return "unknown"
+    if 0 < share < 0.005:
+        return "under 1\N{NO-BREAK SPACE}%"
+    if 0.995 <= share < 1:
+        return "over 99\N{NO-BREAK SPACE}%"
+    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")

@@ -1,0 +1,152 @@
+import re
+import shutil
+from base64 import b64encode
+from hashlib import sha256
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from PIL import Image
+
+from nouncut.images import content_hash
+from nouncut.report import write_report
+from nouncut.runs import RunError, images_table
+
+EVENT_HANDLER = re.compile("^on", re.IGNORECASE)
+
+
+def test_the_report_is_where_the_run_says(small_run, read_page):
+    path = write_report(small_run)
+    assert path == small_run.report == small_run.directory / "report.html"
+    page = read_page(path)
+    assert "24 images in 3 clusters" in page.text
+    assert "Quite sure" in page.text
+    assert "comes with nouncut" in page.text
+    assert "nouncut predict" in page.text
+    assert len([image for image in page.all("img") if image["alt"]]) == 24 + 1
+    assert page.of_class("missing") == []
+
+
+def test_hostile_names_are_text(small_run, read_page):
+    page = read_page(write_report(small_run))
+    for name in small_run.names:
+        assert " ".join(name.split()) in page.text
+    assert "<u>puppy</u>" in page.text
+    assert "no <CLIP>" in page.text
+    assert "<snake>" in page.text
+    assert "broken <i>file.jpg" in page.text
+    assert len(page.all("script")) == 1
+    assert not page.all("b") + page.all("u") + page.all("i")
+    names = {image["alt"] for image in page.all("img")}
+    assert {"two\\nlines.png", 'double"quote.png', "javascript:alert(1).png"} <= names
+    assert "<script>alert(1)</script>.png" in {link.get("title") for link in page.all("a")}
+    assert "&amp;{{ 7 * 7 }}{% raw %}.png" in names
+    for _, attributes in page.elements:
+        assert not any(EVENT_HANDLER.match(name) for name in attributes)
+        assert "style" not in attributes
+
+
+def test_every_link_stays_on_the_page_or_leads_to_a_picture(small_run, read_page):
+    page = read_page(write_report(small_run))
+    ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    for link in (attributes["href"] for attributes in page.all("a")):
+        if link.startswith("#"):
+            assert link[1:] in ids
+        else:
+            assert link.startswith("../photos/")
+            target = bytes(small_run.directory) + b"/" + unquote_to_bytes(link)
+            assert content_hash(target.decode("utf-8", "surrogateescape"))
+
+
+def test_nothing_is_loaded_and_only_our_own_script_may_run(small_run, read_page):
+    path = write_report(small_run)
+    text, page = path.read_text(encoding="utf-8"), read_page(path)
+    (policy,) = (meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for tag in ("script", "style"):
+        (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = b64encode(sha256(content.encode()).digest()).decode()
+        assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    assert all(image["src"].startswith("data:image/webp;base64,") for image in page.all("img"))
+    assert not page.all("link") + page.all("iframe")
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_a_run_from_features_has_no_pictures(make_run, tmp_path, read_page):
+    run = make_run(tmp_path / "run", source_kind="features")
+    page = read_page(write_report(run))
+    assert "24 rows in 3 clusters" in page.text
+    assert "row 17" in page.text
+    assert page.all("img") == []
+    assert not (run.directory / "thumbnails").exists()
+
+
+def test_missing_originals_are_labelled_boxes(make_run, tmp_path, read_page):
+    run = make_run(tmp_path / "run")
+    shutil.rmtree(tmp_path / "photos")
+    page = read_page(write_report(run))
+    assert page.all("img") == []
+    assert len(page.of_class("missing")) == 25
+    assert "<script>alert(1)</script>.png" in {box["title"] for box in page.of_class("missing")}
+    assert 'double"quote.png the file is gone' in page.text
+
+
+def test_it_can_be_rebuilt_without_the_originals(make_run, tmp_path):
+    run = make_run(tmp_path / "run")
+    first = write_report(run).read_bytes()
+    shutil.rmtree(tmp_path / "photos")
+    assert write_report(run).read_bytes() == first
+
+
+@pytest.mark.parametrize("n_images", [0, 1, 5])
+def test_one_cluster_or_none(tmp_path, write_run, read_page, n_images):
+    paths = [tmp_path / f"{number}.png" for number in range(n_images)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (9, 9), (number, 0, 0)).save(path)
+    images = images_table(paths, hashes=[content_hash(path) for path in paths])
+    page = read_page(write_report(write_run(tmp_path / "run", images, [0] * n_images)))
+    assert page.text.count("cluster 1") == (2 if n_images else 0)
+    assert "Least sure" not in page.text
+    assert "looks alone" in page.text
+
+
+def test_a_thousand_clusters(tmp_path, write_run, read_page):
+    path = tmp_path / "one.png"
+    Image.effect_noise((200, 150), 60).save(path)
+    images = images_table([path] * 3000, hashes=[content_hash(path)] * 3000)
+    report = write_report(write_run(tmp_path / "run", images, [n % 1000 for n in range(3000)]))
+    page = read_page(report)
+    assert len(page.of_class("cluster")) == 1000
+    assert len(page.of_class("covers")) == 0
+    assert report.stat().st_size < 30e6
+
+
+def test_half_a_character_does_no_harm(make_run, tmp_path):
+    run = make_run(tmp_path / "run")
+    run.manifest["warnings"] = ["half of \ud83d a face"]
+    assert b"half of ? a face" in write_report(run).read_bytes()
+
+
+def test_a_failure_keeps_the_old_report_and_leaves_nothing(small_run):
+    before = write_report(small_run).read_bytes()
+    names = {path.name for path in small_run.directory.iterdir()}
+    small_run.manifest["prompts"] = [{"template": "{}", "weight": "heavy"}]
+    with pytest.raises(TypeError):
+        write_report(small_run)
+    assert small_run.report.read_bytes() == before
+    assert {path.name for path in small_run.directory.iterdir()} == names
+
+
+def test_a_directory_that_cannot_be_written_to_is_named(small_run):
+    (small_run.directory / "thumbnails").write_bytes(b"in the way")
+    with pytest.raises(RunError, match=re.escape(str(small_run.directory))):
+        write_report(small_run)
+
+
+def test_progress_is_told(small_run):
+    calls = []
+    write_report(small_run, progress=lambda *call: calls.append(call), n_jobs=2)
+    assert calls == [("making thumbnails", 24, 24)]
