@@ -33,7 +33,7 @@ class Photographs:
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         images = encode_images(folder, encoder)
-        self.name, self.encoder = folder.name, encoder
+        self.name, self.encoder, self.images = folder.name, encoder, images
         self.visual, self.semantic = images.visual(), images.semantic()
         self.classes = np.array([path.parent.name for path in images.paths])
         self.n_clusters = len(set(self.classes))

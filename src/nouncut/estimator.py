@@ -18,12 +18,12 @@ from nouncut.affinity import (
     choose_tau,
     even_mean,
     isolated_images,
-    kernel_neighbors,
     mean_graph,
     neighbor_graph,
     normalize_graph,
     normalize_rows,
-    noun_probabilities,
+    query_neighbors,
+    search_neighbors,
     spread_graph,
     stray_images,
     symmetrize_graph,
@@ -41,6 +41,7 @@ from nouncut.inputs import (
     check_strays,
     unit_features,
 )
+from nouncut.progress import Progress
 from nouncut.spectral import (
     assign_labels,
     cluster_centers,
@@ -128,6 +129,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         Eigenvalues of the normalised graph that belong to the embedding.
     graph_ : csr_array of shape (n_images, n_images)
         The ensembled, normalised graph.
+    neighbor_recall_ : float
+        The share of the true neighbours that the search found, measured on 64 images; 1 where
+        all images were compared.
     tau_ : float or None
         The temperature used; None without nouns.
     n_iter_ : int
@@ -202,6 +206,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         noun_features: ArrayLike | Sequence[ArrayLike] | None = None,
         semantic_features: ArrayLike | None = None,
         nouns: Sequence[str] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Cluster images.
 
@@ -218,6 +223,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             Image features to compare with the nouns, where that is another space than X's own.
         nouns : sequence of str, optional
             The words behind the rows of `noun_features`.
+        progress : callable, optional
+            Called with the stage, how much of it is done, and how much there is; from several
+            threads. See `nouncut.progress.ProgressLine`.
 
         Returns
         -------
@@ -238,9 +246,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         n_clusters = check_size(features, semantic, self.n_clusters, self.n_neighbors)
         self._settle_nouns(noun_features, nouns, semantic)
         with blas_threads(count_threads(self.n_jobs)):
-            directed = self._neighbor_graphs(features, semantic)
+            directed = self._neighbor_graphs(features, semantic, progress)
             graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
-            return self._cut(graphs, features, semantic, n_clusters)
+            return self._cut(graphs, features, semantic, n_clusters, progress)
 
     def predict(self, X: ArrayLike, semantic_features: ArrayLike | None = None) -> NDArray[np.intp]:
         """Put new images into the clusters.
@@ -330,30 +338,29 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self._noun_features = prompts
         self.tau_ = choose_tau(semantic, prompts) if self.tau == "auto" else float(self.tau)
 
-    def _probabilities(self, semantic: NDArray[np.float32]) -> list[NDArray[Any]]:
-        if self.tau_ is None:
-            return []
-        prompts = self._noun_features
-        if self.ensemble == "prompt_mean":
-            prompts = [np.mean(prompts, axis=0)]
-        return noun_probabilities(semantic, prompts, self.tau_, count_threads(self.n_jobs))
+    def _prompts(self) -> list[NDArray[np.float32]]:
+        if self.ensemble == "prompt_mean" and self._noun_features:
+            return [np.mean(self._noun_features, axis=0)]
+        return self._noun_features
 
     def _neighbor_graphs(
         self,
         features: NDArray[np.float32],
         semantic: NDArray[np.float32],
-        queries: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+        progress: Progress | None = None,
     ) -> list[csr_array]:
-        """Return the directed graphs from images, or from queries, to their nearest images."""
-        found = kernel_neighbors(
+        """Return the directed graphs from images to their nearest images."""
+        found = search_neighbors(
             features,
-            self._probabilities(semantic),
-            min(self.n_neighbors, len(features) - (queries is None)),
-            queries=queries and (queries[0], self._probabilities(queries[1])),
-            scale=1.0 if self.tau_ is None else self.tau_**-2,
+            semantic,
+            self._prompts(),
+            self.tau_ or 1.0,
+            min(self.n_neighbors, len(features) - 1),
             n_threads=count_threads(self.n_jobs),
+            progress=progress,
         )
-        return [neighbor_graph(neighbors, len(features)) for neighbors in found]
+        self.neighbor_recall_ = found.recall
+        return [neighbor_graph(neighbors, len(features)) for neighbors in found.neighbors]
 
     def _cut(
         self,
@@ -361,6 +368,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         features: NDArray[np.float32],
         semantic: NDArray[np.float32],
         n_clusters: int,
+        progress: Progress | None,
     ) -> Self:
         """Ensemble and cut the graphs, then place the images that could not take part."""
         every_edge = even_mean(graphs)
@@ -374,7 +382,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             graphs = [graph[kept][:, kept] for graph in graphs]
         parts = [normalize_graph(graph) for graph in graphs]
         rng = check_random_state(self.random_state)
-        found = self._diffuse([graph for graph, _ in parts], n_clusters, rng)
+        found = self._diffuse([graph for graph, _ in parts], n_clusters, rng, progress)
 
         self._fit_images = kept
         self._fit_features = features[kept] if len(strays) else features
@@ -382,10 +390,12 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self._degrees = [degrees for _, degrees in parts]
         self._graph_weights, self._eigenpairs = found.prompt_weights, found.eigenpairs
         directions = unit_rows(found.eigenpairs.vectors)
-        labels = assign_labels(found.eigenpairs.vectors, self.assign_labels, rng)
+        labels = assign_labels(
+            found.eigenpairs.vectors, self.assign_labels, rng, count_threads(self.n_jobs)
+        )
         self.cluster_centers_ = cluster_centers(directions, labels)
 
-        self.embedding_ = np.empty((len(features), n_clusters))
+        self.embedding_ = np.empty((len(features), n_clusters), dtype=directions.dtype)
         self.embedding_[kept] = directions
         self.labels_ = np.empty(len(features), dtype=np.intp)
         self.labels_[kept] = labels
@@ -415,7 +425,11 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self.cluster_centers_, self.labels_ = centers, ordered
 
     def _diffuse(
-        self, graphs: list[csr_array], n_clusters: int, rng: np.random.RandomState
+        self,
+        graphs: list[csr_array],
+        n_clusters: int,
+        rng: np.random.RandomState,
+        progress: Progress | None,
     ) -> Ensemble:
         n_images = graphs[0].shape[0]
         if self.lambda_scale == "per_image":
@@ -433,15 +447,23 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             tol=self.tol,
             random_state=rng,
             n_threads=count_threads(self.n_jobs),
+            progress=progress,
         )
 
     def _extend(
         self, features: NDArray[np.float32], semantic: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         """Return where images that were not cut lie in the embedding."""
-        rows = self._neighbor_graphs(
-            self._fit_features, self._fit_semantic, queries=(features, semantic)
+        found = query_neighbors(
+            self._fit_features,
+            self._fit_semantic,
+            self._prompts(),
+            self.tau_ or 1.0,
+            min(self.n_neighbors, len(self._fit_features)),
+            (features, semantic),
+            n_threads=count_threads(self.n_jobs),
         )
+        rows = [neighbor_graph(neighbors, len(self._fit_features)) for neighbors in found]
         if self.ensemble == "average":
             rows = [even_mean(rows)]
         parts = [normalize_rows(r, degrees) for r, degrees in zip(rows, self._degrees, strict=True)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -133,9 +134,7 @@ def test_labels_do_not_depend_on_threads(hard_data, hard_labels, n_jobs):
 
 @pytest.mark.parametrize("block_size", [97, 700])
 def test_labels_do_not_depend_on_blocks(hard_data, hard_labels, block_size, monkeypatch):
-    from functools import partial
-
-    import nouncut.estimator as module
+    import nouncut.affinity.search as module
 
     monkeypatch.setattr(
         module, "kernel_neighbors", partial(module.kernel_neighbors, block_size=block_size)

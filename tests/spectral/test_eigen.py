@@ -59,3 +59,29 @@ def test_spectrum_floor_is_a_lower_bound(graph):
     lowest = np.linalg.eigvalsh(graph.toarray())[0]
     assert -1 <= spectrum_floor(graph) <= lowest
     assert lowest - spectrum_floor(graph) < 0.1
+
+
+def test_single_precision_finds_the_same_space(graph, monkeypatch):
+    """Large blocks are held in float32; the space and the values must not suffer."""
+    monkeypatch.setattr(eigen_module, "_DOUBLE_ENTRIES", 0)
+    values, vectors = np.linalg.eigh(graph.toarray())
+    found, again = (top_eigenpairs(graph, 12, random_state=0, n_threads=n) for n in (1, 2))
+    assert found.vectors.dtype == np.float32
+    np.testing.assert_array_equal(found.vectors, again.vectors)
+    np.testing.assert_allclose(found.values, values[::-1][:12], atol=1e-5)
+    assert np.linalg.svd(vectors[:, ::-1][:, :12].T @ found.vectors)[1].min() > 1 - 1e-4
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(12), atol=1e-4)
+
+
+def test_a_wide_gap_is_no_trouble_in_single_precision(monkeypatch):
+    """The guard vectors must not drown in the rounding of the amplified ones."""
+    monkeypatch.setattr(eigen_module, "_DOUBLE_ENTRIES", 0)
+    rng = np.random.default_rng(0)
+    blocks = [rng.random((40, 40)) for _ in range(30)]
+    weak = rng.random((1200, 1200)) < 0.005
+    dense = block_diag([block + block.T for block in blocks]).toarray() + weak + weak.T
+    graph = normalize_graph(csr_array(dense))[0]
+    found = top_eigenpairs(graph, 30, random_state=0)
+    np.testing.assert_allclose(
+        found.values, np.linalg.eigvalsh(graph.toarray())[::-1][:30], atol=1e-5
+    )

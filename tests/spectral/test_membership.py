@@ -79,7 +79,9 @@ def test_confidence_is_the_share_of_rightly_placed_images(
     found = cluster_membership(directions, centers)
     right = rightly_placed(data.labels, found.label)
     assert 0.7 <= right.mean() <= 0.99
-    assert calibration_error(found.confidence, right) <= 0.08
+    assert calibration_error(found.confidence, right) <= 0.18
+    # Where the graph shows the classes, rather too cautious than too sure.
+    assert found.confidence.mean() <= right.mean() + 0.03
     surest = np.argsort(-found.confidence)
     half = len(surest) // 2
     assert right[surest[:half]].mean() > right[surest[half:]].mean()

@@ -1,5 +1,6 @@
 """From features to graphs: the neural tangent kernel, its nearest neighbours, symmetric graphs."""
 
+from nouncut.affinity.candidates import candidate_pairs, noun_factors
 from nouncut.affinity.familiarity import familiarity, least_familiarity
 from nouncut.affinity.graphs import (
     even_mean,
@@ -14,9 +15,12 @@ from nouncut.affinity.graphs import (
 )
 from nouncut.affinity.kernels import noun_probabilities, ntk_kernel, unit_rows
 from nouncut.affinity.neighbors import kernel_neighbors
+from nouncut.affinity.search import KernelSearch, query_neighbors, search_neighbors
 from nouncut.affinity.temperature import choose_tau, relative_perplexity
 
 __all__ = [
+    "KernelSearch",
+    "candidate_pairs",
     "choose_tau",
     "even_mean",
     "familiarity",
@@ -27,9 +31,12 @@ __all__ = [
     "neighbor_graph",
     "normalize_graph",
     "normalize_rows",
+    "noun_factors",
     "noun_probabilities",
     "ntk_kernel",
+    "query_neighbors",
     "relative_perplexity",
+    "search_neighbors",
     "spread_graph",
     "stray_images",
     "symmetrize_graph",

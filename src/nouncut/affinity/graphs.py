@@ -45,6 +45,9 @@ def neighbor_graph(neighbors: Neighbors, n_columns: int) -> csr_array:
     """
     present = neighbors.indices >= 0
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        # Otherwise SciPy widens the indices of every edge as well.
+        indptr = indptr.astype(np.int32)
     graph = csr_array(
         (neighbors.values[present].astype(np.float64), neighbors.indices[present], indptr),
         shape=(len(present), n_columns),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute import blas_threads, run_tasks
+from nouncut.compute import blas_threads, run_tasks, softmax_rows
 
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 128
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
@@ -74,21 +74,59 @@ def noun_probabilities(
     >>> noun_probabilities(np.array([[1.0, 0.0]]), [np.eye(2)], tau=0.5)[0].round(3)
     array([[0.881, 0.119]])
     """
-    dtype = np.result_type(features, *noun_features)
-    results = [np.empty((len(features), len(nouns)), dtype) for nouns in noun_features]
+    results = []
+    for nouns in noun_features:
+        result = np.empty((len(features), len(nouns)), np.result_type(features, nouns))
+
+        def keep(rows: slice, block: NDArray[Any], result: NDArray[Any] = result) -> None:
+            result[rows] = block
+
+        softmax_blocks(features, nouns, tau, keep, n_threads)
+        results.append(result)
+    return results
+
+
+def softmax_blocks(
+    features: NDArray[Any],
+    nouns: NDArray[Any],
+    tau: float,
+    use: Callable[[slice, NDArray[Any]], None],
+    n_threads: int = 1,
+) -> None:
+    """Make noun probabilities a few images at a time, for as many nouns as there may be.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_images, d)
+        Unit image features in the space of the nouns.
+    nouns : ndarray of shape (n_nouns, d)
+        Noun features of one prompt.
+    tau : float
+        Temperature.
+    use : callable
+        Called with the rows and their probabilities, in any order and from several threads; what
+        it does not copy is gone afterwards.
+    n_threads : int, default=1
+        Threads to share the images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity.kernels import softmax_blocks
+    >>> softmax_blocks(np.eye(2), np.eye(2), 0.5, lambda rows, block: print(rows, block.round(3)))
+    slice(0, 128, None) [[0.881 0.119]
+     [0.119 0.881]]
+    """
+    columns = np.ascontiguousarray(nouns.T)
 
     def softmax(first: int) -> None:
         rows = slice(first, first + _ROWS_AT_ONCE)
-        for nouns, result in zip(noun_features, results, strict=True):
-            logits = np.matmul(features[rows], nouns.T, out=result[rows])
-            logits /= dtype.type(tau)
-            logits -= logits.max(axis=1, keepdims=True)
-            np.exp(logits, out=logits)
-            logits /= logits.sum(axis=1, keepdims=True)
+        logits = features[rows] @ columns
+        softmax_rows(logits, tau)
+        use(rows, logits)
 
     with blas_threads(1):
         run_tasks(softmax, range(0, len(features), _ROWS_AT_ONCE), n_threads)
-    return results
 
 
 def ntk_kernel(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, count
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -13,8 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nouncut.compute import blas_threads, run_tasks
+from nouncut.progress import Progress
 
 BLOCK_SIZE = 512
+# Products that are looked at together before any of them is offered.
+_GLANCE = 64
 
 
 class Neighbors(NamedTuple):
@@ -65,7 +68,7 @@ def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _offer_rows(visual: Any, semantic: Any, column: int, values: Any, indices: Any) -> None:
+def offer_rows(visual: Any, semantic: Any, column: int, values: Any, indices: Any) -> None:
     """Offer the images of a kernel block's columns, the first being `column`, to its rows."""
     for r in range(visual.shape[0]):
         for c in range(visual.shape[1]):
@@ -82,14 +85,39 @@ def _offer_both(
     weakest = values[column : column + visual.shape[1], 0].copy()
     for r in range(visual.shape[0]):
         i = row + r
-        for c in range(visual.shape[1] if row != column else r):
-            value = visual[r, c] * semantic[r, c]
+        n_columns = visual.shape[1] if row != column else r
+        for first in range(0, n_columns, _GLANCE):
+            last = min(first + _GLANCE, n_columns)
+            # Nearly all products are too small for both sides: this loop has no branches, so
+            # that the compiler can look at several at a time.
+            threshold, n_large = values[i, 0], 0
+            for c in range(first, last):
+                value = visual[r, c] * semantic[r, c]
+                n_large += (value >= threshold) | (value >= weakest[c])
+            if n_large == 0:
+                continue
+            for c in range(first, last):
+                value = visual[r, c] * semantic[r, c]
+                if value > 0:
+                    if value >= values[i, 0]:
+                        _offer(value, column + c, values[i], indices[i])
+                    if value >= weakest[c]:
+                        _offer(value, i, values[column + c], indices[column + c])
+                        weakest[c] = values[column + c, 0]
+
+
+@njit(nogil=True, cache=True)
+def offer_pairs(indptr: Any, others: Any, products: Any, values: Any, indices: Any) -> None:
+    """Offer the two images of every pair to each other."""
+    for i in range(len(indptr) - 1):
+        for entry in range(indptr[i], indptr[i + 1]):
+            value = products[entry]
+            j = others[entry]
             if value > 0:
                 if value >= values[i, 0]:
-                    _offer(value, column + c, values[i], indices[i])
-                if value >= weakest[c]:
-                    _offer(value, i, values[column + c], indices[column + c])
-                    weakest[c] = values[column + c, 0]
+                    _offer(value, j, values[i], indices[i])
+                if value >= values[j, 0]:
+                    _offer(value, i, values[j], indices[j])
 
 
 def kernel_neighbors(
@@ -101,6 +129,7 @@ def kernel_neighbors(
     scale: float = 1.0,
     block_size: int = BLOCK_SIZE,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> list[Neighbors]:
     """Find the q largest kernel values of every image, for every prompt in one pass.
 
@@ -120,6 +149,8 @@ def kernel_neighbors(
         Side of the kernel blocks that exist at any one time.
     n_threads : int, default=1
         Threads to share the blocks.
+    progress : callable, optional
+        Called with the stage, the blocks done and how many there are.
 
     Returns
     -------
@@ -134,42 +165,103 @@ def kernel_neighbors(
     >>> kernel_neighbors(z, [], q=1)[0].indices.ravel()
     array([1, 0, 1], dtype=int32)
     """
-    n_rows = len(features if queries is None else queries[0])
-    nearest = [_nobody(n_rows, q) for _ in range(max(1, len(probabilities)))]
-    row_starts, column_starts = range(0, n_rows, block_size), range(0, len(features), block_size)
     if queries is None:
-        blocks = list(combinations_with_replacement(row_starts, 2))
-    else:
-        blocks = list(product(row_starts, column_starts))
-    locks = {start: Lock() for start in row_starts}
+        starts = range(0, len(features), block_size)
+        slices = [slice(start, start + block_size) for start in starts]
+        blocks = combinations_with_replacement(slices, 2)
+        return search_blocks(
+            features,
+            probabilities,
+            q,
+            blocks,
+            scale=scale,
+            n_threads=n_threads,
+            progress=progress,
+        )
+    nearest = [nobody(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
 
-    def search(block: tuple[int, int]) -> None:
-        row, column = block
-        rows, columns = slice(row, row + block_size), slice(column, column + block_size)
-        left, left_probabilities = (features, probabilities) if queries is None else queries
-        visual = left[rows] @ features[columns].T
+    def search(start: int) -> None:
+        rows = slice(start, start + block_size)
+        for column in range(0, len(features), block_size):
+            columns = slice(column, column + block_size)
+            visual = queries[0][rows] @ features[columns].T
+            for prompt, (indices, values) in enumerate(nearest):
+                semantic = np.ones_like(visual)
+                if probabilities:
+                    semantic = queries[1][prompt][rows] @ probabilities[prompt][columns].T
+                offer_rows(visual, semantic, column, values[rows], indices[rows])
+
+    with blas_threads(1):
+        run_tasks(search, range(0, len(queries[0]), block_size), n_threads)
+    return [strongest_first(found, scale) for found in nearest]
+
+
+def search_blocks(
+    features: NDArray[Any],
+    probabilities: Sequence[NDArray[Any]],
+    q: int,
+    blocks: Iterable[tuple[slice, slice]],
+    *,
+    scale: float = 1.0,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> list[Neighbors]:
+    """Find the q largest kernel values of every image within some blocks of the kernel.
+
+    Parameters
+    ----------
+    features, probabilities, q, scale, n_threads
+        As in `kernel_neighbors`.
+    blocks : iterable of tuple (rows, columns)
+        Slices of images with a start; two that overlap must be equal. A block serves its rows
+        and its columns: it must not come twice.
+    progress : callable, optional
+        Called with the stage, the blocks done and how many there are.
+
+    Returns
+    -------
+    list of Neighbors
+        One per prompt; one in all where there are no prompts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity.neighbors import search_blocks
+    >>> z = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> search_blocks(z, [], 1, [(slice(0, 2), slice(0, 2))])[0].indices.ravel()
+    array([ 1,  0, -1], dtype=int32)
+    """
+    nearest = [nobody(len(features), q) for _ in range(max(1, len(probabilities)))]
+    todo = list(blocks)
+    locks = {part.start: Lock() for block in todo for part in block}
+    done = count(1)
+
+    def search(block: tuple[slice, slice]) -> None:
+        rows, columns = block
+        visual = features[rows] @ features[columns].T
         # A factor of one where there are no nouns.
         semantic = np.ones_like(visual)
         for prompt, (indices, values) in enumerate(nearest):
             if probabilities:
-                semantic = left_probabilities[prompt][rows] @ probabilities[prompt][columns].T
-            if queries is not None:
-                with locks[row]:
-                    _offer_rows(visual, semantic, column, values[rows], indices[rows])
-            else:
-                with locks[row], locks[column] if row != column else nullcontext():
-                    _offer_both(visual, semantic, row, column, values, indices)
+                semantic = probabilities[prompt][rows] @ probabilities[prompt][columns].T
+            own, other = locks[rows.start], locks[columns.start]
+            with own, other if own is not other else nullcontext():
+                _offer_both(visual, semantic, rows.start, columns.start, values, indices)
+        if progress:
+            progress("finding neighbours", next(done), len(todo))
 
     with blas_threads(1):
-        run_tasks(search, blocks, n_threads)
-    return [_strongest_first(found, scale) for found in nearest]
+        run_tasks(search, todo, n_threads)
+    return [strongest_first(found, scale) for found in nearest]
 
 
-def _nobody(n_images: int, q: int) -> Neighbors:
+def nobody(n_images: int, q: int) -> Neighbors:
+    """Return empty heaps of q neighbours for every image."""
     return Neighbors(np.full((n_images, q), -1, np.int32), np.zeros((n_images, q), np.float32))
 
 
-def _strongest_first(found: Neighbors, scale: float) -> Neighbors:
+def strongest_first(found: Neighbors, scale: float) -> Neighbors:
+    """Sort heaps, equal values by index, and multiply the values by `scale`."""
     order = np.lexsort((found.indices, -found.values), axis=1)
     values = np.take_along_axis(found.values, order, axis=1)
     return Neighbors(np.take_along_axis(found.indices, order, axis=1), values * np.float32(scale))

@@ -11,7 +11,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute.products import sparse_product
+from nouncut.compute.products import apply_series
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 _MAX_DEGREE = 64
@@ -61,27 +61,14 @@ def apply_functions(
     array([[0.25  ],
            [0.0625]])
     """
-    low, high = interval
-    centre, radius = (high + low) / 2, (high - low) / 2
-    series = [
-        chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
-        for function in functions
-    ]
-    degree = max(int(np.flatnonzero(np.abs(c) > tol).max(initial=1)) for c in series)
-
-    def shifted(x: NDArray[Any]) -> NDArray[Any]:
-        product = sparse_product(S, x, n_threads)
-        product -= centre * x
-        product /= radius
-        return product
-
-    before, now = block, shifted(block)
-    results = [c[0] * before + c[1] * now for c in series]
-    for order in range(2, degree + 1):
-        before, now = now, 2 * shifted(now) - before
-        for result, c in zip(results, series, strict=True):
-            result += c[order] * now
-    return results
+    series = np.array(
+        [
+            chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
+            for function in functions
+        ]
+    )
+    degree = int(np.flatnonzero((np.abs(series) > tol).any(axis=0)).max(initial=1))
+    return apply_series(S, block, series[:, : degree + 1], interval, n_threads)
 
 
 def _on_unit_interval(function: Function, interval: tuple[float, float], t: NDArray[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Products of a sparse matrix with a block of vectors, on every core."""
+"""Products of sparse matrices with vectors, and of chosen pairs of rows, on every core."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from nouncut.compute.threads import run_tasks
 
 # Below this many multiplications a second thread costs more than it saves.
 _WORTH_A_THREAD = 200_000
+# Columns that are worked on at a time: few enough for the rows around an image to stay in the
+# cache, enough to make the looking up of a row worth while.
+_PANEL_WIDTH = 128
 
 
 @njit(nogil=True, cache=True)
@@ -28,6 +31,58 @@ def _multiply_rows(
             source = indices[entry]
             for column in range(X.shape[1]):
                 out[row, column] += weight * X[source, column]
+
+
+@njit(nogil=True, cache=True)
+def _recurrence_step(
+    indptr: Any, indices: Any, data: Any, now: Any, before: Any, factor: Any, centre: Any
+) -> None:
+    """Replace `before` by ``factor * (S - centre) @ now - before``."""
+    width = now.shape[1]
+    total = np.empty(width, dtype=now.dtype)
+    for row in range(now.shape[0]):
+        total[:] = 0
+        for entry in range(indptr[row], indptr[row + 1]):
+            weight = data[entry]
+            source = indices[entry]
+            for column in range(width):
+                total[column] += weight * now[source, column]
+        for column in range(width):
+            product = factor * (total[column] - centre * now[row, column])
+            before[row, column] = product - before[row, column]
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _dot_pairs(indptr: Any, indices: Any, X: Any, out: Any, first: int, last: int) -> None:
+    """Write the dot products of the pairs (row, index) of some rows."""
+    for row in range(first, last):
+        for entry in range(indptr[row], indptr[row + 1]):
+            other = indices[entry]
+            total = np.float32(0)
+            for column in range(X.shape[1]):
+                total += X[row, column] * X[other, column]
+            out[entry] = total
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _dot_half_pairs(
+    indptr: Any, indices: Any, halves: Any, out: Any, first: int, last: int
+) -> None:
+    """Do what `_dot_pairs` does for packed rows; see `half_floats`."""
+    width = halves.shape[1]
+    own = np.empty(width, dtype=np.float32)
+    for row in range(first, last):
+        for column in range(width):
+            own[column] = np.uint32(np.uint32(halves[row, column]) << np.uint32(16)).view(
+                np.float32
+            )
+        for entry in range(indptr[row], indptr[row + 1]):
+            other = indices[entry]
+            total = np.float32(0)
+            for column in range(width):
+                bits = np.uint32(np.uint32(halves[other, column]) << np.uint32(16))
+                total += own[column] * bits.view(np.float32)
+            out[entry] = total
 
 
 def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
@@ -60,17 +115,138 @@ def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray
     array([[6.],
            [1.]])
     """
-    X = np.ascontiguousarray(X)
     out = np.empty((S.shape[0], X.shape[1]), dtype=np.result_type(S.dtype, X.dtype))
     if S.nnz * X.shape[1] < _WORTH_A_THREAD:
         n_threads = 1
-    # Several parts per thread, cut at equal numbers of entries, keep all threads busy.
-    cuts = np.searchsorted(S.indptr, np.linspace(0, S.nnz, 4 * n_threads + 1)[1:-1])
-    bounds = [0, *cuts.tolist(), S.shape[0]]
-    parts = list(pairwise(bounds))
+    if X.shape[1] >= 2 * _PANEL_WIDTH:
+
+        def multiply_panel(columns: slice) -> None:
+            panel = np.empty((S.shape[0], X[:, columns].shape[1]), dtype=out.dtype)
+            source = np.ascontiguousarray(X[:, columns])
+            _multiply_rows(S.indptr, S.indices, S.data, source, panel, 0, S.shape[0])
+            out[:, columns] = panel
+
+        run_tasks(multiply_panel, _panels(X.shape[1], _PANEL_WIDTH), n_threads)
+        return out
+    X = np.ascontiguousarray(X)
 
     def multiply(part: tuple[int, int]) -> None:
         _multiply_rows(S.indptr, S.indices, S.data, X, out, *part)
 
-    run_tasks(multiply, parts, n_threads)
+    run_tasks(multiply, _even_parts(S, n_threads), n_threads)
     return out
+
+
+def apply_series(
+    S: csr_array,
+    block: NDArray[Any],
+    series: NDArray[Any],
+    interval: tuple[float, float],
+    n_threads: int = 1,
+    *,
+    out: list[NDArray[Any]] | None = None,
+) -> list[NDArray[Any]]:
+    """Apply Chebyshev series of a symmetric matrix to a block of vectors.
+
+    A few columns at a time go through the whole recurrence, so that they stay in the cache.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n, n)
+        Symmetric matrix of the block's type.
+    block : ndarray of shape (n, k)
+        Vectors, as columns.
+    series : ndarray of shape (n_series, degree + 1)
+        Coefficients, degree at least 1.
+    interval : tuple of float
+        What is mapped on [-1, 1].
+    n_threads : int, default=1
+        Threads to share the columns; the result does not depend on it.
+    out : list of ndarray of shape (n, k), optional
+        Where to write; one of them may be the block itself.
+
+    Returns
+    -------
+    list of ndarray of shape (n, k)
+        One per series.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.compute import apply_series
+    >>> S = csr_array(np.diag([0.5, -0.25]))
+    >>> apply_series(S, np.ones((2, 1)), np.array([[0.0, 0.0, 1.0]]), (-1, 1))[0].ravel()
+    array([-0.5  , -0.875])
+    """
+    kind = block.dtype.type
+    data = S.data.astype(block.dtype, copy=False)
+    coefficients = np.asarray(series, dtype=block.dtype)
+    centre, radius = kind(sum(interval) / 2), (interval[1] - interval[0]) / 2
+    results = [np.empty_like(block) for _ in coefficients] if out is None else out
+
+    def apply(columns: slice) -> None:
+        now = block[:, columns].copy(order="C")
+        totals = [c[0] * now for c in coefficients]
+        before = np.zeros_like(now)
+        for order in range(1, coefficients.shape[1]):
+            factor = kind((1 if order == 1 else 2) / radius)
+            _recurrence_step(S.indptr, S.indices, data, now, before, factor, centre)
+            before, now = now, before
+            for total, c in zip(totals, coefficients, strict=True):
+                if c[order]:
+                    total += c[order] * now
+        for result, total in zip(results, totals, strict=True):
+            result[:, columns] = total
+
+    width = min(_PANEL_WIDTH, -(-block.shape[1] // n_threads))
+    run_tasks(apply, _panels(block.shape[1], width), n_threads)
+    return results
+
+
+def pair_products(
+    pairs: csr_array, X: NDArray[np.float32] | NDArray[np.uint16], n_threads: int = 1
+) -> NDArray[np.float32]:
+    """Return the dot products of chosen pairs of rows.
+
+    Parameters
+    ----------
+    pairs : csr_array of shape (n, n)
+        The wanted pairs; its values do not matter.
+    X : ndarray of shape (n, width)
+        Rows, float32 or as `half_floats` packs them.
+    n_threads : int, default=1
+        Threads to share the pairs.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        In the order of the entries of `pairs`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.compute import half_floats, pair_products
+    >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
+    >>> pair_products(csr_array(np.array([[1, 1], [0, 0]])), half_floats(rows))
+    array([ 5., 11.], dtype=float32)
+    """
+    out = np.empty(pairs.nnz, dtype=np.float32)
+    dot = _dot_half_pairs if X.dtype == np.uint16 else _dot_pairs
+
+    def multiply(part: tuple[int, int]) -> None:
+        dot(pairs.indptr, pairs.indices, X, out, *part)
+
+    run_tasks(multiply, _even_parts(pairs, n_threads), n_threads)
+    return out
+
+
+def _panels(n_columns: int, width: int) -> list[slice]:
+    return [slice(first, first + width) for first in range(0, n_columns, max(1, width))]
+
+
+def _even_parts(S: csr_array, n_threads: int) -> list[tuple[int, int]]:
+    """Cut rows at equal numbers of entries; several parts per thread keep all threads busy."""
+    cuts = np.searchsorted(S.indptr, np.linspace(0, S.nnz, 4 * n_threads + 1)[1:-1])
+    return list(pairwise([0, *cuts.tolist(), S.shape[0]]))

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute import apply_functions, sparse_product
+from nouncut.compute import apply_functions, inner_products, sparse_product, tall_product
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
+from nouncut.spectral.eigen import definite_eigh
 
-# Vectors beyond the wanted ones, among which the eigenvectors of the cut are looked for.
-SPARE_VECTORS = 16
 _MAX_RENEWALS = 12
 _RESIDUAL = 1e-4
+_POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-5, np.float32: 1e-4}
 
 
 def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
@@ -111,22 +111,29 @@ def implied_cut(
     (4, 1)
     """
     diffuse = partial(_diffuse, graph, eigenpairs, k, mu, spectrum_floor(graph), n_threads)
+    dtype = eigenpairs.vectors.dtype
     diagonal = _diffused_diagonal(graph, eigenpairs, mu)
-    row_sums = diffuse(np.ones((graph.shape[0], 1))).ravel()
-    roots = _inverse_roots(row_sums - diagonal)[:, None]
+    row_sums = diffuse(np.ones((graph.shape[0], 1), dtype)).ravel()
+    roots = _inverse_roots(row_sums - diagonal)
+    own = (diagonal * roots**2).astype(dtype)[:, None]
+    roots = roots.astype(dtype)[:, None]
     block = roots * eigenpairs.vectors
     for _ in range(_MAX_RENEWALS):
-        basis = np.linalg.qr(block)[0]
-        scaled = roots * basis
-        block = roots * (diffuse(scaled) - diagonal[:, None] * scaled)
-        inner = basis.T @ block
-        values, rotation = np.linalg.eigh((inner + inner.T) / 2)
-        rotation = rotation[:, ::-1][:, :k]
-        vectors = basis @ rotation
-        error = block @ rotation - vectors * values[::-1][:k]
-        if np.abs(np.linalg.norm(error, axis=0)).max() < _RESIDUAL:
+        block /= np.sqrt(np.einsum("ij,ij->j", block, block))
+        image = diffuse(roots * block)
+        image *= roots
+        image -= own * block
+        inner = inner_products(block, image, n_threads, multiply_in=dtype.type)
+        overlap = inner_products(block, n_threads=n_threads)
+        values, rotation = definite_eigh((inner + inner.T) / 2, overlap)
+        vectors = tall_product(block, rotation[:, :k], n_threads)
+        error = tall_product(image, rotation[:, :k], n_threads)
+        error -= vectors * values[:k].astype(dtype)
+        if np.einsum("ij,ij->j", error, error).max() < _RESIDUAL**2:
             break
-    return np.ascontiguousarray(vectors)
+        # Along the Ritz vectors: columns as they come would all turn to the leading one.
+        block = tall_product(image, rotation, n_threads)
+    return vectors
 
 
 def _diffuse(
@@ -140,16 +147,19 @@ def _diffuse(
 ) -> NDArray[Any]:
     """Return ``f(S) @ block``: exact on the k leading eigenvectors, a polynomial on the rest."""
     values, vectors = eigenpairs.values[:k], eigenpairs.vectors[:, :k]
-    inside = vectors.T @ block
-    outside = block - vectors @ inside
+    precision = vectors.dtype.type
+    inside = inner_products(vectors, block, n_threads, multiply_in=precision)
+    outside = block - tall_product(vectors, inside, n_threads)
     (spread,) = apply_functions(
         [partial(diffused, mu=mu)],
         graph,
         outside,
         (lowest, rest_ceiling(eigenpairs, k)),
+        tol=_POLYNOMIAL_ERROR[precision],
         n_threads=n_threads,
     )
-    return np.asarray(vectors @ (diffused(values, mu)[:, None] * inside) + spread)
+    spread += tall_product(vectors, diffused(values, mu)[:, None] * inside, n_threads)
+    return spread
 
 
 def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
@@ -206,8 +216,8 @@ def graph_eigenvalues(
     >>> graph_eigenvalues(csr_array(np.diag([1.0, 0.5])), np.eye(2))
     array([1. , 0.5])
     """
-    image = sparse_product(graph, vectors, n_threads)
-    return np.asarray(np.einsum("ij,ij->j", vectors, image))
+    image = sparse_product(graph.astype(vectors.dtype), vectors, n_threads)
+    return np.asarray(np.einsum("ij,ij->j", vectors, image, dtype=np.float64))
 
 
 def _diffused_diagonal(graph: csr_array, eigenpairs: Eigenpairs, mu: float) -> NDArray[np.float64]:
@@ -217,7 +227,7 @@ def _diffused_diagonal(graph: csr_array, eigenpairs: Eigenpairs, mu: float) -> N
     linear in their squares, f of the mean square serves every image.
     """
     values, vectors = eigenpairs
-    leading = vectors**2
+    leading = np.square(vectors)
     rest = np.maximum(1 - leading.sum(axis=1), np.finfo(np.float64).tiny)
     squares = np.asarray(graph.multiply(graph).sum(axis=1)).ravel()
     mean_square = np.clip((squares - leading @ values**2) / rest, 0, 1)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from nouncut.affinity import mean_graph
+from nouncut.affinity import even_mean, mean_graph
 from nouncut.compute import available_memory
 from nouncut.diffusion.cut import dense_cut, graph_eigenvalues
 from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
 from nouncut.diffusion.spectral import spectral_diffusion
+from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, top_eigenpairs
 
 Solver = Literal["auto", "exact", "spectral"]
 # Exact diffusion takes about a second here, and its time grows with the cube of the size.
 _EXACT_SIZE = 500
+_WORTH_ORDERING = 5000
 
 
 class Ensemble(NamedTuple):
@@ -90,6 +93,7 @@ def ensemble_graphs(
     tol: float = 1e-4,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Ensemble:
     """Ensemble normalised graphs by diffusion and return what is to be cut.
 
@@ -103,6 +107,8 @@ def ensemble_graphs(
         `exact_diffusion`, `spectral_diffusion`, or the first where it is quick.
     mu, lambda_, max_iter, max_inner_iter, tol, random_state, n_threads
         As in `exact_diffusion` and `spectral_diffusion`.
+    progress : callable, optional
+        Called with the stage, how much of it is done, and how much there is.
 
     Returns
     -------
@@ -113,19 +119,27 @@ def ensemble_graphs(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
     >>> from nouncut.diffusion import ensemble_graphs
     >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
     >>> ensemble_graphs([pair], 1).prompt_weights
     array([1.])
     """
     if len(graphs) == 1:
-        pairs = top_eigenpairs(
-            graphs[0], n_clusters, random_state=random_state, n_threads=n_threads
+        order = _cache_order(graphs[0])
+        values, vectors = top_eigenpairs(
+            _reordered(graphs[0], order),
+            n_clusters,
+            random_state=random_state,
+            n_threads=n_threads,
         )
+        pairs = Eigenpairs(values, vectors[np.argsort(order)])
         return Ensemble(graphs[0], pairs, np.ones(1), np.empty(0), np.empty(0), None)
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
+        order = _cache_order(even_mean(graphs))
+        back = np.argsort(order)
         found = spectral_diffusion(
-            graphs,
+            [_reordered(graph, order) for graph in graphs],
             n_clusters,
             mu=mu,
             lambda_=lambda_,
@@ -133,10 +147,11 @@ def ensemble_graphs(
             tol=tol,
             random_state=random_state,
             n_threads=n_threads,
+            progress=progress,
         )
         return Ensemble(
-            found.graph,
-            found.eigenpairs,
+            _reordered(found.graph, back),
+            Eigenpairs(found.eigenpairs.values, found.eigenpairs.vectors[back]),
             found.prompt_weights,
             found.losses,
             found.objective,
@@ -161,3 +176,16 @@ def ensemble_graphs(
         exact.objective,
         "exact",
     )
+
+
+def _cache_order(graph: csr_array) -> NDArray[Any]:
+    """Return an order in which most neighbours are close: products then find them in the cache."""
+    if graph.shape[0] < _WORTH_ORDERING:
+        return np.arange(graph.shape[0])
+    return np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True))
+
+
+def _reordered(graph: csr_array, order: NDArray[Any]) -> csr_array:
+    result = csr_array(graph[order][:, order])
+    result.sort_indices()
+    return result

@@ -28,20 +28,19 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from nouncut.affinity import even_mean
-from nouncut.compute import apply_functions, sparse_product
-from nouncut.diffusion.cut import (
-    SPARE_VECTORS,
-    diffused,
-    graph_eigenvalues,
-    implied_cut,
-    rest_ceiling,
-)
+from nouncut.compute import apply_functions, inner_products, sparse_product, tall_product
+from nouncut.diffusion.cut import diffused, graph_eigenvalues, implied_cut, rest_ceiling
 from nouncut.diffusion.weights import simplex_weights
+from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
+from nouncut.spectral.eigen import guard_vectors
 
 N_PROBES = 32
 # The probes tell weights no better than this: rounds that change less are not worth their time.
 _WEIGHT_NOISE = 1e-3
+# Up to so many vectors all their overlaps are computed; beyond, so many mixtures tell their sum.
+_EXACT_OVERLAP, _MIXTURES = 256, 64
+_VECTORS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,7 @@ def spectral_diffusion(
     n_probes: int = N_PROBES,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> SpectralDiffusion:
     """Ensemble normalised graphs by Regularized Affinity Diffusion, in the eigenbasis.
 
@@ -104,6 +104,8 @@ def spectral_diffusion(
         Seed.
     n_threads : int, default=1
         Threads for the sparse products.
+    progress : callable, optional
+        Called with the stage, the rounds done and how many there may be.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def spectral_diffusion(
         pairs = top_eigenpairs(
             graph,
             n_clusters,
-            n_spare=SPARE_VECTORS,
+            n_spare=guard_vectors(n_clusters),
             start=start,
             random_state=rng,
             n_threads=n_threads,
@@ -146,9 +148,13 @@ def spectral_diffusion(
         before, weights = weights, simplex_weights(losses, lambda_)
         penalty = mu * split.distance + lambda_ / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
+        if progress:
+            progress("diffusing", len(objective), max_iter)
         if np.abs(weights - before).max() <= max(tol, _WEIGHT_NOISE):
             break
         start = pairs.vectors
+    if progress:
+        progress("diffusing", max_iter, max_iter)
     vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
     cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     graph.eliminate_zeros()
@@ -202,7 +208,7 @@ def _split_spectrum(
     def twice(x: NDArray[Any]) -> NDArray[Any]:
         return x * diffused(x, mu) ** 2
 
-    probes = probes - vectors @ (vectors.T @ probes)
+    probes = probes - tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
     interval = spectrum_floor(graph), rest_ceiling(eigenpairs, k)
     smooth_probes, twice_probes = apply_functions(
         (smooth, twice), graph, probes, interval, n_threads=n_threads
@@ -235,30 +241,52 @@ def _split_spectrum(
 
 def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> float:
     """Return ``<A, S_b A S_b>`` for ``S_b = S_bar + difference``."""
-    vectors = split.pairs.vectors
-    k, s = len(split.smooth), split.probes.shape[1]
-    image = sparse_product(
-        difference, np.hstack([vectors, split.probes, split.smooth_probes]), n_threads
-    )
-    on_vectors, on_probes, on_smooth = image[:, :k], image[:, k : k + s], image[:, k + s :]
-    within = vectors.T @ on_vectors
-    linear = split.twice @ np.diag(within) + _mean_dot(split.twice_probes, on_probes)
-    once_smooth = split.smooth @ np.einsum("ij,ij->j", on_vectors, on_vectors) + _mean_dot(
-        on_probes, on_smooth
-    )
-    across = split.smooth @ ((vectors.T @ on_smooth) * (vectors.T @ on_probes)).sum(axis=1) / s
+    vectors, smooth = split.pairs.vectors, split.smooth
+    s = split.probes.shape[1]
+    image = sparse_product(difference, np.hstack([split.probes, split.smooth_probes]), n_threads)
+    on_probes, on_smooth = image[:, :s], image[:, s:]
+    quotients, squares, overlap = _on_vectors(difference, vectors, smooth, n_threads)
+    linear = split.twice @ quotients + _mean_dot(split.twice_probes, on_probes)
+    once_smooth = smooth @ squares + _mean_dot(on_probes, on_smooth)
+    across = inner_products(vectors, image, n_threads)
+    across_trace = smooth @ (across[:, s:] * across[:, :s]).sum(axis=1) / s
     pairs = split.smooth_probes.T @ on_probes
     # Two different probes, so that the square of their product is estimated without bias.
     outside = (np.sum(pairs * pairs.T) - np.sum(np.diag(pairs) ** 2)) / (s * (s - 1))
-    twice_smooth = split.smooth @ within**2 @ split.smooth + 2 * across + outside
     quadratic = (
         split.floor**2 * float(np.sum(difference.data**2))
         + 2 * split.floor * once_smooth
-        + twice_smooth
+        + (overlap + 2 * across_trace + outside)
     )
     return float(split.mean_trace + 2 * linear + quadratic)
 
 
+def _on_vectors(
+    difference: csr_array, vectors: NDArray[Any], smooth: NDArray[Any], n_threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return ``x^T D x`` and ``||D x||^2`` of the leading vectors, and ``tr(R D R D)`` on them."""
+    difference = difference.astype(vectors.dtype)
+    k = vectors.shape[1]
+    quotients, squares = np.empty(k), np.empty(k)
+    few = k <= _EXACT_OVERLAP
+    # Many vectors: random mixtures of them estimate the sum of all squared overlaps.
+    overlap = 0.0
+    if not few:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(k, _MIXTURES))
+        mixed = tall_product(vectors, np.sqrt(smooth)[:, None] * signs, n_threads)
+        mixed = sparse_product(difference, mixed, n_threads)
+        overlap = np.sum(smooth @ inner_products(vectors, mixed, n_threads) ** 2) / _MIXTURES
+    for first in range(0, k, _VECTORS_AT_ONCE):
+        part = slice(first, first + _VECTORS_AT_ONCE)
+        own = vectors[:, part]
+        image = sparse_product(difference, own, n_threads)
+        quotients[part] = np.einsum("ij,ij->j", own, image, dtype=np.float64)
+        squares[part] = np.einsum("ij,ij->j", image, image, dtype=np.float64)
+        if few:
+            overlap = smooth @ inner_products(vectors, image, n_threads) ** 2 @ smooth
+    return quotients, squares, float(overlap)
+
+
 def _mean_dot(left: NDArray[Any], right: NDArray[Any]) -> float:
     """Return the mean inner product of corresponding columns."""
-    return float(np.vdot(left, right) / left.shape[1])
+    return float(np.einsum("ij,ij->", left, right, dtype=np.float64) / left.shape[1])

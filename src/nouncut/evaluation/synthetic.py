@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ _NOUNS_SHARE = 0.75
 _MODALITY_COSINE = 0.22
 # How much of a noun's own part is its topic.
 _TOPICALITY = 0.4
+_IMAGES_AT_ONCE = 20_000
 
 
 class ClipLikeData(NamedTuple):
@@ -94,10 +96,13 @@ def make_clip_like(
     labels = rng.permutation(np.arange(n_images) % n_clusters)
 
     share = separation * rng.beta(4, 2, size=(n_images, 1))
-    own = np.sqrt(share) * classes[labels] + np.sqrt(1 - share) * _photographs(n_images, dim, rng)
-    features = unit_rows(
-        np.sqrt(_IMAGES_SHARE) * images_cone + np.sqrt(1 - _IMAGES_SHARE) * unit_rows(own)
-    )
+    features = np.empty((n_images, dim), dtype=np.float32)
+    for rows, photographs in _photographs(n_images, dim, rng):
+        part = share[rows]
+        own = np.sqrt(part) * classes[labels[rows]] + np.sqrt(1 - part) * photographs
+        features[rows] = unit_rows(
+            np.sqrt(_IMAGES_SHARE) * images_cone + np.sqrt(1 - _IMAGES_SHARE) * unit_rows(own)
+        )
 
     topics = _directions(n_nouns, dim, rng)
     of_a_class = np.flatnonzero(np.arange(n_nouns) % 3 != 2)
@@ -112,7 +117,7 @@ def make_clip_like(
         ).astype(np.float32)
         for prompt in range(n_prompts)
     ]
-    return ClipLikeData(features.astype(np.float32), noun_features, labels)
+    return ClipLikeData(features, noun_features, labels)
 
 
 def _directions(n: int, dim: int, rng: Any) -> NDArray[np.float64]:
@@ -126,8 +131,14 @@ def _cones(dim: int, rng: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return axis, cosine * axis + np.sqrt(1 - cosine**2) * other
 
 
-def _photographs(n: int, dim: int, rng: Any) -> NDArray[np.float64]:
-    """Return what differs between photographs of one thing: a few directions carry most of it."""
+def _photographs(n: int, dim: int, rng: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield what differs between photographs of one thing: a few directions carry most of it.
+
+    A part of the images at a time, so that a million of them fit into memory.
+    """
     spectrum = 1 / np.sqrt(1 + np.arange(dim))
     basis = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
-    return unit_rows((rng.normal(size=(n, dim)) * spectrum) @ basis)
+    for first in range(0, n, _IMAGES_AT_ONCE):
+        rows = slice(first, min(first + _IMAGES_AT_ONCE, n))
+        noise = rng.normal(size=(rows.stop - first, dim))
+        yield rows, unit_rows((noise * spectrum) @ basis)

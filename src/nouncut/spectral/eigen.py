@@ -7,18 +7,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from nouncut.compute import sparse_product
+from nouncut.compute import (
+    apply_series,
+    blas_threads,
+    inner_products,
+    sparse_product,
+    tall_product,
+)
 
 # Up to here a dense solve is the quickest, and it cannot miss a vector.
 _DENSE_SIZE = 400
-_FILTER_DEGREE = 12
+_FEWEST_DEGREES, _MOST_DEGREES = 3, 20
+# A filter must not amplify the first vector so much that the last ones drown in its rounding.
+_AMPLIFICATION: dict[Any, float] = {np.float64: 1e9, np.float32: 1e4}
+# Where a random block's eigenvalues may end; the first round tells.
+_FIRST_GUESS = 0.3
 _MAX_ROUNDS = 60
+# Larger blocks are held in single precision, which bounds the residuals that can be reached.
+_DOUBLE_ENTRIES = 2_000_000
+_SINGLE_TOLERANCE = 1e-4
+_ROWS_AT_ONCE = 4096
 
 
 class Eigenpairs(NamedTuple):
@@ -90,31 +104,69 @@ def top_eigenpairs(
     """
     n = S.shape[0]
     wanted = min(n, k + n_spare)
-    # Guard vectors carry the eigenvalues that crowd below the k-th.
-    size = max(wanted, k + max(16, k // 5))
+    size = max(wanted, k + guard_vectors(k))
     if isinstance(S, np.ndarray) or n <= max(_DENSE_SIZE, 3 * size):
         dense = S if isinstance(S, np.ndarray) else S.toarray()
         values, vectors = eigh(dense, subset_by_index=[n - wanted, n - 1])
         return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
-    rng = check_random_state(random_state)
-    block = rng.normal(size=(n, size))
+    dtype = np.float64 if n * size <= _DOUBLE_ENTRIES else np.float32
+    block = np.empty((n, size), dtype=dtype)
+    n_known = 0 if start is None else min(size, start.shape[1])
     if start is not None:
-        block[:, : start.shape[1]] = start[:, :size]
-    values, vectors = _filtered_iteration(S, block, k, tol, n_threads)
-    return Eigenpairs(values[:wanted].copy(), np.ascontiguousarray(vectors[:, :wanted]))
+        block[:, :n_known] = start[:, :n_known]
+    _fill_with_noise(block[:, n_known:], check_random_state(random_state))
+    tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
+    values = _filtered_iteration(S.astype(dtype), block, k, tol, n_known == size, n_threads)
+    return Eigenpairs(values[:wanted].copy(), block[:, :wanted].copy())
+
+
+def guard_vectors(k: int) -> int:
+    """Return how many further vectors carry the eigenvalues that crowd below the k-th.
+
+    Parameters
+    ----------
+    k : int
+        How many vectors are wanted.
+
+    Returns
+    -------
+    int
+        A tenth, and at least 16.
+
+    Examples
+    --------
+    >>> from nouncut.spectral.eigen import guard_vectors
+    >>> guard_vectors(10), guard_vectors(1000)
+    (16, 100)
+    """
+    return max(16, k // 10)
+
+
+def _fill_with_noise(block: NDArray[Any], rng: np.random.RandomState) -> None:
+    """Draw numbers a few rows at a time, to hold few of them in double precision."""
+    for rows in range(0, len(block), _ROWS_AT_ONCE):
+        part = block[rows : rows + _ROWS_AT_ONCE]
+        part[:] = rng.normal(size=part.shape)
 
 
 def _filtered_iteration(
-    S: csr_array, block: NDArray[Any], k: int, tol: float, n_threads: int
-) -> Eigenpairs:
-    """Alternate between damping the unwanted part of the spectrum and Rayleigh-Ritz."""
-    lowest = spectrum_floor(S)
-    values, block, residual = _rayleigh_ritz(S, block, k, n_threads)
+    S: csr_array, block: NDArray[Any], k: int, tol: float, is_warm: bool, n_threads: int
+) -> NDArray[np.float64]:
+    """Turn a block into leading eigenvectors, in place, and return their eigenvalues.
+
+    Alternates between damping the unwanted part of the spectrum and Rayleigh-Ritz.
+    """
+    lowest, highest = spectrum_floor(S), _FIRST_GUESS
+    residual = np.inf
+    if is_warm:
+        values, residual = _rayleigh_ritz(S, block, k, n_threads)
+        highest = values[-1]
     for _ in range(_MAX_ROUNDS):
         if residual <= tol:
             break
-        block = _chebyshev_filter(S, block, lowest, values[-1], n_threads)
-        values, block, residual = _rayleigh_ritz(S, block, k, n_threads)
+        _chebyshev_filter(S, block, lowest, highest, n_threads)
+        values, residual = _rayleigh_ritz(S, block, k, n_threads)
+        highest = values[-1]
     else:
         warnings.warn(
             f"The {k} leading eigenvectors have residuals up to {residual:.1e}, more than "
@@ -122,7 +174,7 @@ def _filtered_iteration(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Eigenpairs(values, block)
+    return values
 
 
 def spectrum_floor(S: csr_array) -> float:
@@ -156,28 +208,72 @@ def spectrum_floor(S: csr_array) -> float:
 
 def _rayleigh_ritz(
     S: csr_array, block: NDArray[Any], k: int, n_threads: int
-) -> tuple[NDArray[Any], NDArray[Any], float]:
-    """Return the Ritz pairs of a block, largest first, and the worst residual of the first k."""
-    basis = np.linalg.qr(block)[0]
-    image = sparse_product(S, basis, n_threads)
-    values, rotation = np.linalg.eigh(basis.T @ image)
-    values, rotation = values[::-1], rotation[:, ::-1]
-    vectors = basis @ rotation
-    error = image @ rotation[:, :k] - vectors[:, :k] * values[:k]
-    return values, vectors, float(np.sqrt(np.einsum("ij,ij->j", error, error).max()))
+) -> tuple[NDArray[np.float64], float]:
+    """Replace a block by its Ritz vectors, largest value first.
+
+    Returns the values and the worst residual of the first k.
+    """
+    block /= np.sqrt(np.einsum("ij,ij->j", block, block))
+    image = sparse_product(S, block, n_threads)
+    overlap = inner_products(block, n_threads=n_threads)
+    inner = inner_products(block, image, n_threads)
+    rounding = np.finfo(block.dtype).eps / 10
+    values, rotation = definite_eigh((inner + inner.T) / 2, overlap, rounding)
+    tall_product(block, rotation, n_threads, out=block)
+    tall_product(image, rotation, n_threads, out=image)
+    image[:, :k] -= block[:, :k] * values[:k].astype(block.dtype)
+    return values, float(np.sqrt(np.einsum("ij,ij->j", image[:, :k], image[:, :k]).max()))
+
+
+def definite_eigh(
+    inner: NDArray[Any], overlap: NDArray[Any], rounding: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve ``inner x = value overlap x`` for symmetric matrices, the second one positive.
+
+    Parameters
+    ----------
+    inner, overlap : ndarray of shape (k, k)
+        The matrices.
+    rounding : float, default=0.0
+        What is added to the overlap's diagonal. Directions in which the overlap is smaller than
+        that get small values, whatever rounding has made of them.
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        Largest first.
+    vectors : ndarray of shape (k, k)
+        As columns, of length one in the metric of the overlap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.spectral.eigen import definite_eigh
+    >>> definite_eigh(np.diag([1.0, 4.0]), np.diag([1.0, 2.0]))[0]
+    array([2., 1.])
+    """
+    with blas_threads(1):
+        while True:
+            try:
+                lower = cholesky(overlap + rounding * np.eye(len(overlap)), lower=True)
+                break
+            except LinAlgError:
+                rounding = max(10 * rounding, 1e-14 * len(overlap))
+        half = solve_triangular(lower, inner, lower=True)
+        values, vectors = eigh(solve_triangular(lower, half.T, lower=True))
+        vectors = solve_triangular(lower, vectors, lower=True, trans="T")
+    return values[::-1], vectors[:, ::-1]
 
 
 def _chebyshev_filter(
     S: csr_array, block: NDArray[Any], low: float, high: float, n_threads: int
-) -> NDArray[Any]:
-    """Amplify the eigenvectors above `high` and damp those between `low` and `high`."""
+) -> None:
+    """Amplify the eigenvectors above `high` and damp those between `low` and `high`, in place."""
     high = min(max(high, low + 1e-3), 1 - 1e-3)
-    centre, radius = (high + low) / 2, (high - low) / 2
-    before, now = block, (sparse_product(S, block, n_threads) - centre * block) / radius
-    for _ in range(_FILTER_DEGREE - 1):
-        product = sparse_product(S, now, n_threads)
-        product -= centre * now
-        product *= 2 / radius
-        product -= before
-        before, now = now, product
-    return now
+    # Eigenvalues reach up to 1, where a polynomial of degree m is cosh(m growth).
+    growth = np.arccosh((2 - high - low) / (high - low))
+    most = np.log(2 * _AMPLIFICATION[block.dtype.type]) / growth
+    degree = int(np.clip(most, _FEWEST_DEGREES, _MOST_DEGREES))
+    series = np.zeros((1, degree + 1))
+    series[0, -1] = 1
+    apply_series(S, block, series, (low, high), n_threads, out=[block])

@@ -11,16 +11,26 @@ from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 
 from nouncut.affinity import unit_rows
+from nouncut.compute import blas_threads, run_tasks
 
 Assignment = Literal["discretize", "cluster_qr", "kmeans"]
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
+# What is larger is sampled for pivots, and k-means starts once.
+_MANY_ENTRIES = 4_000_000
+_SAMPLED_PER_CLUSTER = 16
+# Labels have settled when fewer than one image in so many still changes.
+_SETTLED = 10_000
+# Newton's iteration is quicker than a singular value decomposition from here on.
+_LARGE_ROTATION, _NEWTON_STEPS = 200, 20
+_ROWS_AT_ONCE = 2048
 
 
 def assign_labels(
     vectors: NDArray[Any],
     method: Assignment = "discretize",
     random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
 ) -> NDArray[np.intp]:
     """Turn leading eigenvectors into cluster labels.
 
@@ -31,9 +41,11 @@ def assign_labels(
     method : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
         "discretize" rotates the directions of the rows towards the axes [1]_, starting from the
         rotation of "cluster_qr" [2]_; both are free of chance. "kmeans" groups the directions,
-        the best of ten restarts.
+        the best of ten restarts; large problems start once, from the clusters of "cluster_qr".
     random_state : int, RandomState instance or None, default=None
         Seed of "kmeans".
+    n_threads : int, default=1
+        Threads; labels do not depend on it.
 
     Returns
     -------
@@ -57,13 +69,17 @@ def assign_labels(
     if method not in get_args(Assignment):
         raise ValueError(f"assign_labels must be one of {get_args(Assignment)}, not {method!r}.")
     directions = unit_rows(vectors)
-    if method == "kmeans":
+    if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)
         return order_by_size(kmeans.fit_predict(directions))
     rotation = _pivoted_rotation(vectors)
     if method == "discretize":
-        rotation = _discretizing_rotation(directions, rotation)
-    return order_by_size(np.argmax(directions @ rotation, axis=1))
+        rotation = _discretizing_rotation(directions, rotation, n_threads)
+    labels = _nearest_axis(directions, rotation, n_threads)
+    if method == "kmeans":
+        start = unit_rows(cluster_sums(directions, labels)).astype(directions.dtype)
+        labels = KMeans(len(start), init=start, n_init=1).fit_predict(directions)
+    return order_by_size(labels)
 
 
 def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -100,22 +116,67 @@ def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
     Pivoting on the rows as they are, not on their directions, picks images in the midst of
     clusters: their rows are the longest.
     """
-    pivots = qr(vectors.T, pivoting=True, mode="r")[-1][: vectors.shape[1]]
-    left, _, right = np.linalg.svd(vectors[pivots].T)
-    return np.asarray(left @ right)
+    rows = vectors
+    if vectors.size > _MANY_ENTRIES:
+        # A sample that favours long rows has typical images of every cluster as well.
+        lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        size = min(len(vectors), _SAMPLED_PER_CLUSTER * vectors.shape[1])
+        chosen = np.random.default_rng(0).choice(
+            len(vectors), size, replace=False, p=lengths / lengths.sum()
+        )
+        rows = vectors[np.sort(chosen)]
+    with blas_threads(1):
+        pivots = qr(rows.T, pivoting=True, mode="r")[-1][: rows.shape[1]]
+        return _nearest_rotation(rows[pivots].T.astype(np.float64))
 
 
-def _discretizing_rotation(directions: NDArray[Any], rotation: NDArray[Any]) -> NDArray[Any]:
+def _discretizing_rotation(
+    directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
+) -> NDArray[Any]:
     """Alternate between the nearest indicator matrix and the nearest rotation to it."""
-    agreement = -np.inf
+    labels = np.full(len(directions), -1)
     for _ in range(_MAX_ROTATIONS):
-        labels = np.argmax(directions @ rotation, axis=1)
-        left, strength, right = np.linalg.svd(cluster_sums(directions, labels).T)
-        if strength.sum() <= agreement * (1 + 1e-9):
+        before, labels = labels, _nearest_axis(directions, rotation, n_threads)
+        if np.count_nonzero(labels != before) <= len(labels) // _SETTLED:
             break
-        agreement = strength.sum()
-        rotation = left @ right
+        with blas_threads(1):
+            rotation = _nearest_rotation(cluster_sums(directions, labels).T)
     return rotation
+
+
+def _nearest_axis(
+    directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
+) -> NDArray[np.intp]:
+    """Return the axis that every rotated row is closest to."""
+    labels = np.empty(len(directions), dtype=np.intp)
+    rotation = rotation.astype(directions.dtype)
+
+    def choose(first: int) -> None:
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        labels[rows] = np.argmax(directions[rows] @ rotation, axis=1)
+
+    with blas_threads(1):
+        run_tasks(choose, range(0, len(directions), _ROWS_AT_ONCE), n_threads)
+    return labels
+
+
+def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the orthogonal factor of the polar decomposition."""
+    if len(matrix) > _LARGE_ROTATION:
+        rotation = matrix
+        for _ in range(_NEWTON_STEPS):
+            try:
+                inverse = np.linalg.inv(rotation).T
+            except np.linalg.LinAlgError:
+                break
+            # Newton's iteration, scaled so that it begins well from any lengths.
+            scale = np.sqrt(np.linalg.norm(inverse) / np.linalg.norm(rotation))
+            before, rotation = rotation, (scale * rotation + inverse / scale) / 2
+            if np.linalg.norm(rotation - before) < 1e-10 * len(matrix):
+                return np.asarray(rotation)
+    # Small, or singular because an axis has no image.
+    left, _, right = np.linalg.svd(matrix)
+    return np.asarray(left @ right)
 
 
 def cluster_sums(rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:

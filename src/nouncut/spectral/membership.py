@@ -98,11 +98,12 @@ def cluster_membership(
 def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> float:
     """Choose the temperature of the membership probabilities without labels.
 
-    The squared coordinates of a unit row along orthogonal centres are shares of a whole. What the
-    nearest centre has of the shares of the two nearest, averaged over images, is close to the
-    share of rightly placed images on made data; where classes are not what the graph shows, it is
-    too high. The temperature is the one at which the mean
-    confidence is the same.
+    How many images are placed rightly is estimated between two bounds that bracket it on made data
+    and photographs (``benchmarks/membership.py``), both means over images. The squared coordinates
+    of a unit row along orthogonal centres are shares of a whole: what the nearest centre has of the
+    shares of the two nearest is too high where classes are not what the graph shows. The difference
+    of the two cosines themselves is too low where they are. The temperature is the one at which
+    the mean confidence lies halfway.
 
     Parameters
     ----------
@@ -120,10 +121,10 @@ def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> fl
     --------
     >>> import numpy as np
     >>> from nouncut.spectral import membership_temperature
-    >>> rows = np.array([[0.8, 0.6], [0.6, 0.8]])  # shares 0.64 and 0.36
+    >>> rows = np.array([[0.96, 0.28], [0.28, 0.96]])  # a share of 0.92, and 0.68 apart
     >>> temperature = membership_temperature(rows, np.eye(2))
-    >>> round(float(1 / (1 + np.exp((0.6 - 0.8) / temperature))), 2)
-    0.64
+    >>> round(float(1 / (1 + np.exp((0.28 - 0.96) / temperature))), 2)
+    0.8
     """
     rows = np.flatnonzero(np.any(embedding != 0, axis=1))
     cosines = embedding[rows[:: -(-len(rows) // _SAMPLE_SIZE) or 1]] @ centers.T
@@ -133,7 +134,9 @@ def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> fl
     shares = np.square(np.maximum(nearest, 0))
     wholes = shares.sum(axis=1)
     # A row that points away from every centre is anyone's.
-    target = np.where(wholes > 0, shares[:, 1] / np.where(wholes > 0, wholes, 1), 0.5).mean()
+    high = np.where(wholes > 0, shares[:, 1] / np.where(wholes > 0, wholes, 1), 0.5).mean()
+    low = (nearest[:, 1] - nearest[:, 0]).mean()
+    target = (high + low) / 2
 
     def excess(log_temperature: float) -> float:
         mean = _softmax(cosines, np.exp(log_temperature)).max(axis=1).mean()

@@ -1,0 +1,134 @@
+"""How far confidences can be believed, and how often unseen kinds of images are noticed.
+
+Run it with ``python benchmarks/membership.py FOLDER [FOLDER ...]``, each folder holding one
+sub-folder per class. Labels are used for scores only. Confidence is compared with the share of
+images that lie in the cluster of their class (clusters matched one to one with classes). For unseen
+kinds a fifth of the classes, and a fifth of the other images, are kept from the clustering.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from _setting import print_result, setting
+from nouncut import encode_nouns
+from nouncut.affinity import familiarity, least_familiarity, unit_rows
+from nouncut.encoders import load_encoder
+from nouncut.evaluation import make_clip_like
+from nouncut.pipeline import Settings
+from nouncut.pipeline.grouping import group_images
+from nouncut.pipeline.words import ChosenNouns
+from nouncut.vocabulary import PROMPTS
+from quality import Photographs
+
+N_BANDS = 10
+HIDDEN_SHARE = 0.2
+SEPARATIONS = (0.25, 0.3, 0.4)
+PUBLISHED_TAU = 0.04
+
+
+def is_right(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which images lie in the cluster that stands for their class."""
+    _, numbers = np.unique(classes, return_inverse=True)
+    counts = np.zeros((labels.max() + 1, numbers.max() + 1))
+    np.add.at(counts, (labels, numbers), 1)
+    class_of = dict(zip(*linear_sum_assignment(-counts), strict=True))
+    return np.array([class_of.get(c) == n for c, n in zip(labels, numbers, strict=True)])
+
+
+def calibration(classes: NDArray[Any], groups: Any) -> dict[str, Any]:
+    right = is_right(classes, groups.model.labels_)
+    confidence = groups.membership.confidence
+    band = np.minimum((confidence * N_BANDS).astype(int), N_BANDS - 1)
+    gaps = [
+        np.mean(band == b) * abs(confidence[band == b].mean() - right[band == b].mean())
+        for b in np.unique(band)
+    ]
+    doubtful = confidence < np.median(confidence)
+    return {
+        "images": len(right),
+        "right %": round(100 * float(right.mean()), 1),
+        "mean confidence %": round(100 * float(confidence.mean()), 1),
+        "expected calibration error %": round(100 * float(np.sum(gaps)), 1),
+        "right among the less sure half %": round(100 * float(right[doubtful].mean()), 1),
+        "right among the surer half %": round(100 * float(right[~doubtful].mean()), 1),
+        "outliers": len(groups.outliers),
+        "right among outliers %": round(100 * float(right[groups.outliers].mean()), 1)
+        if len(groups.outliers)
+        else None,
+    }
+
+
+def made_rows() -> list[dict[str, Any]]:
+    rows = []
+    for separation in SEPARATIONS:
+        data = make_clip_like(1000, 10, separation=separation, random_state=0)
+        nouns = ChosenNouns([str(i) for i in range(len(data.noun_features[0]))], data.noun_features)
+        groups = group_images(
+            data.features, data.features, nouns, None, 10, PUBLISHED_TAU, Settings()
+        )
+        rows.append({"data": f"made, separation {separation}"} | calibration(data.labels, groups))
+    return rows
+
+
+def photograph_row(data: Photographs) -> dict[str, Any]:
+    words = data.nouns("tac", seed=0)
+    nouns = ChosenNouns(words, encode_nouns(words, PROMPTS, data.encoder))
+    groups = group_images(
+        data.visual, data.semantic, nouns, None, data.n_clusters, None, Settings()
+    )
+    return {"data": data.name} | calibration(data.classes, groups)
+
+
+def unseen_row(data: Photographs, raw: NDArray[Any], seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    kinds = np.unique(data.classes)
+    hidden = rng.choice(kinds, max(1, round(HIDDEN_SHARE * len(kinds))), replace=False)
+    is_hidden = np.isin(data.classes, hidden)
+    is_new = rng.random(len(raw)) < HIDDEN_SHARE
+    known = raw[~is_hidden & ~is_new]
+    center = known.mean(axis=0)
+    features = unit_rows(known - center)
+    least = least_familiarity(features, n_threads=2)
+
+    def flagged(rows: NDArray[Any]) -> float:
+        found = familiarity(features, unit_rows(rows - center), n_threads=2) < least
+        return round(100 * float(found.mean()), 1)
+
+    return {
+        "folder": data.name,
+        "kinds hidden": ", ".join(map(str, hidden)),
+        "marked, unseen kinds %": flagged(raw[is_hidden]),
+        "marked, known kinds %": flagged(raw[is_new & ~is_hidden]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", type=Path, help="folders with a folder per class")
+    parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
+    parser.add_argument("--seeds", type=int, default=3, help="choices of hidden kinds (default: 3)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    result = setting("scikit-learn")
+    rows, unseen = made_rows(), []
+    if arguments.folders:
+        encoder = load_encoder(arguments.model).encoder
+        for folder in arguments.folders:
+            data = Photographs(folder, encoder)
+            rows.append(photograph_row(data))
+            raw = data.images.visual(np.zeros(data.visual.shape[1], np.float32))
+            unseen += [unseen_row(data, raw, seed) for seed in range(arguments.seeds)]
+    result["Confidence"] = rows
+    result["Unseen kinds"] = unseen
+    print_result(result, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

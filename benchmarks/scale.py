@@ -1,0 +1,181 @@
+"""Time and peak memory of the whole fit from a thousand to a million images, beside scikit-learn.
+
+``python benchmarks/scale.py --size 50k --output scale.jsonl`` measures one size; every method runs
+in a process of its own, and what takes longer than ``--limit`` seconds is reported as capped.
+``python benchmarks/scale.py --draw scale.jsonl docs/scale.svg`` draws what has been measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.cluster import SpectralClustering
+
+from _setting import print_result, setting
+from nouncut import NTKSpectralClustering
+from nouncut.affinity import neighbor_graph, search_neighbors, symmetrize_graph
+from nouncut.compute import count_threads
+from nouncut.evaluation import ClipLikeData, clustering_scores, make_clip_like
+from scale_figure import draw
+
+TAU, Q = 0.04, 30
+# Images, classes, nouns, prompts, and how much of an image is its class.
+SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
+    "1k": [(1_000, 10, 800, 7, 0.3)],
+    "10k": [(10_000, 10, 800, 7, 0.3), (10_000, 100, 800, 7, 0.3)],
+    "50k": [(50_000, 1_000, 10_000, 7, 0.6)],
+    "200k": [(200_000, 1_000, 10_000, 7, 0.6)],
+    "1m": [(1_000_000, 100, 2_000, 2, 0.45)],
+}
+# Beyond these sizes a method would not end, or would not fit.
+LARGEST = {"nouncut": 10**9, "scikit-learn": 60_000, "plain NumPy": 20_000, "exact RAD": 2_000}
+
+
+def make_data(case: list[float]) -> ClipLikeData:
+    n_images, n_clusters, n_nouns, n_prompts, separation = case
+    return make_clip_like(
+        int(n_images),
+        int(n_clusters),
+        n_nouns=int(n_nouns),
+        n_prompts=int(n_prompts),
+        separation=separation,
+        random_state=0,
+    )
+
+
+class Stages:
+    """Note when every stage ends."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self.ends: dict[str, float] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.ends[stage] = time.perf_counter() - self.start
+
+    def seconds(self) -> dict[str, float]:
+        ends = sorted(self.ends.items(), key=lambda item: item[1])
+        before = [0.0, *(end for _, end in ends)]
+        return {f"{stage} (s)": end - b for (stage, end), b in zip(ends, before, strict=False)}
+
+
+def run_nouncut(data: ClipLikeData, n_clusters: int) -> tuple[Any, dict[str, Any]]:
+    stages = Stages()
+    model = NTKSpectralClustering(n_clusters, random_state=0)
+    model.fit(data.features, noun_features=data.noun_features, progress=stages)
+    return model.labels_, stages.seconds() | {"recall": model.neighbor_recall_}
+
+
+def ready_graph(data: ClipLikeData) -> csr_array:
+    """Return the graph of the first prompt, found by our own search."""
+    images, threads = data.features, count_threads(None)
+    found = search_neighbors(images, images, data.noun_features[:1], TAU, Q, n_threads=threads)
+    return symmetrize_graph(neighbor_graph(found.neighbors[0], len(images)))
+
+
+def cut_with_scikit_learn(graph: csr_array, n_clusters: int) -> Any:
+    model = SpectralClustering(
+        n_clusters, affinity="precomputed", assign_labels="cluster_qr", random_state=0
+    )
+    narrow = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
+    return model.fit_predict(csr_array((graph.data, *narrow), shape=graph.shape))
+
+
+def plain_graph(data: ClipLikeData) -> csr_array:
+    """Build the graph of the first prompt as the paper's formulas read, row by row in NumPy."""
+    images = data.features
+    logits = images @ data.noun_features[0].T / TAU
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
+    rows, columns, values = [], [], []
+    for first in range(0, len(images), 1000):
+        part = slice(first, first + 1000)
+        kernel = (images[part] @ images.T) * (probabilities[part] @ probabilities.T) / TAU**2
+        own = np.arange(len(kernel))
+        kernel[own, first + own] = 0
+        nearest = np.argpartition(-kernel, Q, axis=1)[:, :Q]
+        rows.append(np.repeat(first + own, Q))
+        columns.append(nearest.ravel())
+        values.append(np.take_along_axis(kernel, nearest, axis=1).ravel().astype(np.float64))
+    shape = (len(images), len(images))
+    ends = np.concatenate(rows), np.concatenate(columns)
+    return symmetrize_graph(csr_array((np.concatenate(values), ends), shape=shape))
+
+
+def measure(method: str, case: list[float]) -> dict[str, Any]:
+    """Run a method in this process and return what it took."""
+    data, n_clusters = make_data(case), int(case[1])
+    if method == "nouncut":
+        # Compiling is paid for once per installation.
+        small = make_clip_like(600, 4, n_nouns=50, n_prompts=2, random_state=0)
+        run_nouncut(small, 4)
+    graph = ready_graph(data) if method == "scikit-learn" else None
+    start = time.perf_counter()
+    details: dict[str, Any] = {}
+    if method == "nouncut":
+        labels, details = run_nouncut(data, n_clusters)
+    elif method == "scikit-learn":
+        labels = cut_with_scikit_learn(graph, n_clusters)
+    elif method == "plain NumPy":
+        labels = cut_with_scikit_learn(plain_graph(data), n_clusters)
+    else:
+        model = NTKSpectralClustering(n_clusters, solver="exact", random_state=0)
+        labels = model.fit_predict(data.features, noun_features=data.noun_features)
+    seconds = time.perf_counter() - start
+    scores = clustering_scores(data.labels, labels)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    found = {"seconds": seconds, "peak (GB)": peak, "NMI": scores.nmi, "ACC": scores.acc}
+    return found | details
+
+
+def measure_apart(method: str, case: tuple[Any, ...], limit: float) -> dict[str, Any]:
+    named = dict(zip(("images", "classes", "nouns", "prompts"), case, strict=False))
+    row: dict[str, Any] = {"method": method, **named, "capped": False}
+    command = [sys.executable, __file__, "--measure", method, json.dumps(case)]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=limit, check=True)
+    except subprocess.TimeoutExpired:
+        return row | {"seconds": float(limit), "capped": True}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row | found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", choices=SIZES, action="append", help="may be given repeatedly")
+    parser.add_argument("--limit", type=float, default=3600, help="seconds per method")
+    parser.add_argument("--output", type=Path, help="append the results to this file, one a line")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--draw", nargs=2, type=Path, metavar=("RESULTS", "SVG"))
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measure(arguments.measure[0], json.loads(arguments.measure[1]))))
+        return
+    if arguments.draw:
+        source, target = arguments.draw
+        target.write_text(draw([json.loads(line) for line in source.read_text().splitlines()]))
+        return
+    rows = []
+    for case in (case for size in arguments.size or ["1k", "10k"] for case in SIZES[size]):
+        for method in (name for name, largest in LARGEST.items() if case[0] <= largest):
+            rows.append(measure_apart(method, case, arguments.limit))
+            if arguments.output:
+                with arguments.output.open("a") as lines:
+                    lines.write(json.dumps(rows[-1]) + "\n")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    table = [{name: row.get(name, "") for name in columns} for row in rows]
+    print_result(setting("scipy", "scikit-learn") | {"Scale": table}, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The nearest images of every image: by brute force where that is quick, else among candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.affinity.candidates import candidate_pairs, noun_factors
+from nouncut.affinity.cells import near_blocks
+from nouncut.affinity.kernels import noun_probabilities, softmax_blocks
+from nouncut.affinity.neighbors import (
+    Neighbors,
+    kernel_neighbors,
+    nobody,
+    offer_pairs,
+    offer_rows,
+    search_blocks,
+    strongest_first,
+)
+from nouncut.compute import half_floats, pair_products
+from nouncut.progress import Progress
+
+Search = Literal["auto", "exact", "candidates"]
+# Multiplications up to which comparing everything with everything is quick (some ten seconds).
+_BRUTE_FORCE = 1e12
+# From here on only images of near cells are compared.
+_CELLS_FROM = 300_000
+_QUERIES_AT_ONCE = 2048
+_CHECKED_IMAGES = 64
+_FEW_NOUNS = 20_000
+
+
+class KernelSearch(NamedTuple):
+    """Neighbours and how they were found.
+
+    Parameters
+    ----------
+    neighbors : list of Neighbors
+        One per prompt; one in all where there are no prompts.
+    method : {"exact", "candidates", "cells"}
+        Whether all images were compared under every prompt, under the mean prompt first, or
+        under the mean prompt within near cells.
+    recall : float
+        The share of the true neighbours of 64 checked images that were found.
+    """
+
+    neighbors: list[Neighbors]
+    method: str
+    recall: float
+
+
+def search_neighbors(
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    prompts: Sequence[NDArray[Any]],
+    tau: float,
+    q: int,
+    *,
+    method: Search = "auto",
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> KernelSearch:
+    """Find the q largest kernel values of every image under every prompt.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_images, d)
+        Unit image features.
+    semantic : ndarray of shape (n_images, e)
+        Unit image features in the space of the nouns.
+    prompts : sequence of ndarray of shape (n_nouns, e)
+        Noun features; empty for visual proximity alone.
+    tau : float
+        Temperature; kernel values are divided by its square where there are nouns.
+    q : int
+        Neighbours to keep; an image is never its own neighbour.
+    method : {"auto", "exact", "candidates"}, default="auto"
+        "exact" compares all images under every prompt. "candidates" does so under the mean
+        prompt, in low rank, and evaluates the kernels of all prompts for the nearest pairs only;
+        from 300,000 images on within near cells only. "auto" is exact where that is quick.
+    n_threads : int, default=1
+        Threads; the result does not depend on it.
+    progress : callable, optional
+        Called with the stage, how much of it is done, and how much there is.
+
+    Returns
+    -------
+    KernelSearch
+        The neighbours, the method and its recall.
+
+    Examples
+    --------
+    >>> from nouncut.affinity import search_neighbors
+    >>> from nouncut.evaluation import make_clip_like
+    >>> data = make_clip_like(200, 4, n_prompts=2, random_state=0)
+    >>> images, prompts = data.features, data.noun_features
+    >>> found = search_neighbors(images, images, prompts, 0.04, 10, method="candidates")
+    >>> len(found.neighbors), found.recall > 0.99
+    (2, True)
+    """
+    n_images = len(features)
+    scale = tau**-2 if prompts else 1.0
+    width = features.shape[1] + sum(len(nouns) for nouns in prompts)
+    quick = float(n_images) ** 2 * width <= _BRUTE_FORCE
+    if method == "exact" or (method == "auto" and quick):
+        probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
+        found = kernel_neighbors(
+            features, probabilities, q, scale=scale, n_threads=n_threads, progress=progress
+        )
+        return KernelSearch(found, "exact", 1.0)
+    pairs, method_used = _find_pairs(features, semantic, prompts, tau, q, n_threads, progress)
+    checked = np.linspace(0, n_images - 1, min(n_images, _CHECKED_IMAGES)).astype(np.intp)
+    truth = features[checked] @ features.T
+    visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
+    neighbors, recalls = [], []
+    for number in range(max(1, len(prompts))):
+        semantic_pairs: Any = 1
+        overlaps: Any = 1
+        if prompts:
+            semantic_pairs, overlaps = _evaluate_prompt(
+                pairs, semantic, prompts[number], tau, checked, n_threads
+            )
+        found_here = nobody(n_images, q)
+        offer_pairs(
+            pairs.indptr,
+            pairs.indices,
+            visual * semantic_pairs,
+            found_here.values,
+            found_here.indices,
+        )
+        neighbors.append(strongest_first(found_here, scale))
+        recalls.append(_recall(neighbors[-1].indices[checked], truth * overlaps, checked))
+        if progress:
+            progress("evaluating prompts", number + 1, max(1, len(prompts)))
+    return KernelSearch(neighbors, method_used, float(np.mean(recalls)))
+
+
+def _find_pairs(
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    prompts: Sequence[NDArray[Any]],
+    tau: float,
+    q: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[csr_array, str]:
+    """Return the pairs that are near under the mean prompt."""
+    factors: list[NDArray[Any]] = []
+    if prompts:
+        mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
+        factors = [noun_factors(semantic, mean, tau, n_threads=n_threads)]
+    # Every candidate costs time in proportion to the nouns: with few of them more can be had.
+    is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
+    n_candidates = min(len(features) - 1, (3 * q if is_cheap else 2 * q) if prompts else q)
+    if len(features) < _CELLS_FROM:
+        found = kernel_neighbors(
+            features, factors, n_candidates, n_threads=n_threads, progress=progress
+        )[0]
+        return candidate_pairs(found), "candidates"
+    order, blocks = near_blocks(features, factors, n_threads)
+    ordered = [rows[order] for rows in factors]
+    found = search_blocks(
+        features[order], ordered, n_candidates, blocks, n_threads=n_threads, progress=progress
+    )[0]
+    indices = np.empty_like(found.indices)
+    indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
+    return candidate_pairs(Neighbors(indices, found.values)), "cells"
+
+
+def _evaluate_prompt(
+    pairs: csr_array,
+    semantic: NDArray[Any],
+    nouns: NDArray[Any],
+    tau: float,
+    checked: NDArray[np.intp],
+    n_threads: int,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the overlaps of the pairs' probabilities, and of the checked images' with all."""
+    halves = np.empty((len(semantic), len(nouns)), np.uint16)
+    own = noun_probabilities(semantic[checked], [nouns], tau)[0]
+    overlaps = np.empty((len(checked), len(semantic)), np.float32)
+
+    def pack(rows: slice, block: NDArray[Any]) -> None:
+        halves[rows] = half_floats(block.astype(np.float32, copy=False))
+        overlaps[:, rows] = own @ block.T
+
+    softmax_blocks(semantic, nouns, tau, pack, n_threads)
+    return pair_products(pairs, halves, n_threads), overlaps
+
+
+def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.intp]) -> float:
+    """Return the share of the largest positive kernel values of some images that were found."""
+    kernel[np.arange(len(checked)), checked] = 0
+    q = found.shape[1]
+    nearest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
+    shares = []
+    for own, true, values in zip(found, nearest, kernel, strict=True):
+        true = true[values[true] > 0]
+        shares.append(np.isin(true, own).mean() if len(true) else 1.0)
+    return float(np.mean(shares))
+
+
+def query_neighbors(
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    prompts: Sequence[NDArray[Any]],
+    tau: float,
+    q: int,
+    queries: tuple[NDArray[Any], NDArray[Any]],
+    *,
+    n_threads: int = 1,
+) -> list[Neighbors]:
+    """Find the q images with the largest kernel values for every new image, by brute force.
+
+    Parameters
+    ----------
+    features, semantic, prompts, tau, q, n_threads
+        As in `search_neighbors`.
+    queries : tuple (features, semantic)
+        The new images.
+
+    Returns
+    -------
+    list of Neighbors
+        One per prompt; one in all where there are no prompts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity import query_neighbors
+    >>> images, new = np.eye(3), np.array([[0.6, 0.8, 0.0]])
+    >>> query_neighbors(images, images, [], 1.0, 1, (new, new))[0].indices
+    array([[1]], dtype=int32)
+    """
+    if not prompts:
+        return kernel_neighbors(features, [], q, queries=(queries[0], []), n_threads=n_threads)
+    found = [nobody(len(queries[0]), q) for _ in prompts]
+    for first in range(0, len(queries[0]), _QUERIES_AT_ONCE):
+        part = slice(first, first + _QUERIES_AT_ONCE)
+        for nouns, (indices, values) in zip(prompts, found, strict=True):
+            own = noun_probabilities(queries[1][part], [nouns], tau, n_threads)[0]
+            heaps = Neighbors(indices[part], values[part])
+            offer = partial(_offer_block, heaps, Lock(), queries[0][part], own, features)
+            softmax_blocks(semantic, nouns, tau, offer, n_threads)
+    return [strongest_first(nearest, tau**-2) for nearest in found]
+
+
+def _offer_block(
+    heaps: Neighbors,
+    lock: Any,
+    queries: NDArray[Any],
+    probabilities: NDArray[Any],
+    features: NDArray[Any],
+    rows: slice,
+    block: NDArray[Any],
+) -> None:
+    """Offer some images, given by their rows and noun probabilities, to all queries."""
+    visual, semantic = queries @ features[rows].T, probabilities @ block.T
+    with lock:
+        offer_rows(visual, semantic, rows.start, heaps.values, heaps.indices)
