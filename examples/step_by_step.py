@@ -1,4 +1,4 @@
-"""Cluster a folder of images with the embedded model: python cluster_folder.py FOLDER CLUSTERS."""
+"""The steps of `nouncut cluster` one by one: python step_by_step.py FOLDER CLUSTERS."""
 
 import sys
 

@@ -32,12 +32,7 @@ def test_the_first_example_runs():
     assert accuracy > 0.98
 
 
-def test_the_readme_shows_the_script_it_runs():
-    code = (ROOT / "examples/cluster_folder.py").read_text().split('"""\n\n', 1)[1]
-    assert f"```python\n{code}```" in (ROOT / "README.md").read_text()
-
-
-def test_the_main_job_runs_on_a_folder(tmp_path, monkeypatch):
+def test_the_steps_run_one_by_one(tmp_path, monkeypatch):
     monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "photos with spaces, ünïcode"
     folder.mkdir()
@@ -48,7 +43,7 @@ def test_the_main_job_runs_on_a_folder(tmp_path, monkeypatch):
             pixels[:] = (40, 90 + number, 200)
         Image.fromarray(pixels).save(folder / f"{number}.png")
     (folder / "broken.jpg").write_bytes(b"")
-    output, errors = run_both("examples/cluster_folder.py", str(folder), "2")
+    output, errors = run_both("examples/step_by_step.py", str(folder), "2")
     assert "broken.jpg: the file is empty" in errors
     lines = output.splitlines()
     labels = {int(Path(path).stem): label for label, path in (line.split(" ", 1) for line in lines)}

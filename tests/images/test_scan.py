@@ -205,3 +205,21 @@ def test_no_images(tmp_path):
 def test_a_missing_path_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere does not exist. Check the spelling"):
         scan_images(tmp_path / "nowhere")
+
+
+def test_folders_of_runs_are_left_out_silently_unless_named(tmp_path):
+    folder = tmp_path / "photos"
+    run = folder / "nouncut-runs" / "photos"
+    (run / "report-thumbnails").mkdir(parents=True)
+    (run / "manifest.json").write_text('{"nouncut": "0.1.0", "status": "running"}')
+    other = folder / "web site"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"name": "not of nouncut"}')
+    for place in (folder, run / "report-thumbnails", other):
+        (place / "a.jpg").write_bytes(b"...")
+    scan = scan_images(folder)
+    assert scan.files == (folder / "a.jpg", other / "a.jpg")
+    assert [file.path.name for file in scan.skipped] == ["manifest.json"]
+    with pytest.raises(NoImagesError, match="a run of nouncut"):
+        scan_images(run)
+    assert scan_images(run / "report-thumbnails").files == (run / "report-thumbnails" / "a.jpg",)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from nouncut import __version__
+from nouncut.cli.ablate import ablate
+from nouncut.cli.bench import bench
 from nouncut.cli.cache import cache
 from nouncut.cli.cluster import cluster
 from nouncut.cli.demo import demo
@@ -28,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (cluster, predict, export, report, demo, models):
+for command in (cluster, predict, export, report, demo, models, bench, ablate):
     app.command()(command)
 app.add_typer(cache, name="cache")
 
@@ -64,6 +67,9 @@ def main() -> None:
     nouncut 0.1.0
     0
     """
+    # Threads of a model that wait must not keep other programs from working; read by OpenMP when
+    # torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # A file name may hold what the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

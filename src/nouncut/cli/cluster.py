@@ -35,6 +35,8 @@ def cluster(
         typer.Option(
             help="A file of your own words, one per line (or CSV): images are grouped along what "
             "they tell apart.",
+            exists=True,
+            dir_okay=False,
             show_default=False,
         ),
     ] = None,
@@ -52,7 +54,12 @@ def cluster(
     ] = "all",
     templates: Annotated[
         Path | None,
-        typer.Option(help="A file of your own prompts, each with one {}.", show_default=False),
+        typer.Option(
+            help="A file of your own prompts, each with one {}.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
     ] = None,
     output: Output = None,
     replace: Annotated[

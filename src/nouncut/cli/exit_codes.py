@@ -29,10 +29,14 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class UnusableRunError(Exception):
+    """The run that a command was to work with cannot be read."""
+
+
 HELP = (
     "Exit codes: 0 done; 1 failed unexpectedly; 2 an option is wrong; 3 the input cannot be used "
-    "(no images, no such file); 4 the model cannot be had; 5 the output cannot be written (no room, no "
-    "permission, another run at work); 130 interrupted."
+    "(no images, no such file, no run); 4 the model cannot be had; 5 the output cannot be written "
+    "(no room, no permission, another run at work); 130 interrupted."
 )
 _FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
@@ -69,7 +73,8 @@ def exit_code(error: BaseException) -> ExitCode:
         return ExitCode.MODEL
     if isinstance(error, RunError | StoreError | ExportError):
         return ExitCode.OUTPUT
-    if isinstance(error, NoImagesError | ImageError | FeatureFileError | FileNotFoundError):
+    unusable = NoImagesError | ImageError | FeatureFileError | UnusableRunError
+    if isinstance(error, unusable | FileNotFoundError):
         return ExitCode.INPUT
     if isinstance(error, OSError) and error.errno in _FULL_OR_FORBIDDEN:
         return ExitCode.OUTPUT
@@ -110,3 +115,26 @@ def explained_errors(resume: str | None = None) -> Iterator[None]:
             raise
         complain(str(error))
         raise SystemExit(int(code)) from error
+
+
+@contextmanager
+def reading_a_run() -> Iterator[None]:
+    """Tell runs that cannot be read from those that cannot be written.
+
+    Examples
+    --------
+    >>> from nouncut.cli.exit_codes import reading_a_run
+    >>> from nouncut.runs import open_run
+    >>> with reading_a_run():
+    ...     open_run("no/such/run")
+    Traceback (most recent call last):
+    ...
+    nouncut.cli.exit_codes.UnusableRunError: no/such/run is not a run: it has no manifest.json.
+    Pass the directory that a run wrote.
+    """
+    from nouncut.runs import RunError
+
+    try:
+        yield
+    except RunError as error:
+        raise UnusableRunError(str(error)) from error

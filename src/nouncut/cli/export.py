@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from nouncut.cli.console import notes, results
-from nouncut.cli.exit_codes import explained_errors
+from nouncut.cli.exit_codes import explained_errors, reading_a_run
 from nouncut.cli.options import RunDirectory
 
 _SHOWN_PROBLEMS = 20
@@ -61,10 +61,12 @@ def export(
     """
     given = {"link": link, "beside": beside, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
-    with explained_errors("Repeat the command to go on."):
-        from nouncut.exports import export_run, plan_export
+    with explained_errors("Repeat the command to go on."), reading_a_run():
+        from nouncut.exports import EXPORTS, export_run, plan_export
         from nouncut.runs import open_run
 
+        for name in set(options) - set(EXPORTS[to].options):
+            raise typer.BadParameter(f"It is not for {to}.", param_hint=f"--{name}")
         opened = open_run(run)
         if dry_run:
             _show_plan(plan_export(opened, to, output, **options))

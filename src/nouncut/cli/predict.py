@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from nouncut.cli.console import StageBars, notes, print_json, results
-from nouncut.cli.exit_codes import explained_errors
+from nouncut.cli.exit_codes import explained_errors, reading_a_run
 from nouncut.cli.options import AsJson, Input, Quiet, RunDirectory
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def predict(
 
         if output is not None:
             check_table_file(output)
-        found = predict_images(open_run(run), path, progress=bars)
+        with reading_a_run():
+            found = predict_images(open_run(run), path, progress=bars)
         if output is not None:
             write_table_file(found.table, output)
     if as_json:

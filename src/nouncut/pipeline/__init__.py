@@ -4,7 +4,7 @@ Nothing here computes; every step is a function of another room.
 """
 
 from nouncut.pipeline.cluster import cluster_images
-from nouncut.pipeline.collection import Collection, read_collection
+from nouncut.pipeline.collection import Collection, open_sources, read_collection
 from nouncut.pipeline.estimate import Estimate
 from nouncut.pipeline.predict import Prediction, predict_images
 from nouncut.pipeline.settings import VISIBLE_LEXICONS, Settings
@@ -16,6 +16,7 @@ __all__ = [
     "Prediction",
     "Settings",
     "cluster_images",
+    "open_sources",
     "predict_images",
     "read_collection",
 ]

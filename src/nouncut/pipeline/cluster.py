@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from nouncut import __version__
+from nouncut.compute import count_threads
 from nouncut.encoders import ChosenEncoder
 from nouncut.extraction import FoundImages, missing_texts
 from nouncut.features import FeatureStore
-from nouncut.images import NoImagesError, printable_path
-from nouncut.pipeline.collection import Collection, read_collection, view_by_words
+from nouncut.images import ImageScan, NoImagesError, printable_path
+from nouncut.layout import layout_images
+from nouncut.pipeline.collection import (
+    Collection,
+    ReadyFeatures,
+    open_sources,
+    read_collection,
+    view_by_words,
+)
 from nouncut.pipeline.contents import (
     assignments_table,
     clusters_table,
@@ -26,6 +32,7 @@ from nouncut.pipeline.contents import (
     seen_files,
     texts_of,
 )
+from nouncut.pipeline.earlier import content_digest, earlier_run
 from nouncut.pipeline.estimate import Estimate, estimate_run
 from nouncut.pipeline.grouping import find_count, group_images, provisional_count
 from nouncut.pipeline.settings import VISIBLE_LEXICONS, Compared, Settings, Solver
@@ -40,7 +47,7 @@ from nouncut.pipeline.words import (
 )
 from nouncut.progress import Progress
 from nouncut.report import write_report
-from nouncut.runs import Run, RunContents, RunError, RunWriter, choose_output, open_run
+from nouncut.runs import Run, RunContents, RunError, RunWriter, choose_output
 from nouncut.runs.manifest import read_manifest
 from nouncut.spectral import ClusterCount
 from nouncut.vocabulary import PROMPTS, NounFilter, read_words
@@ -146,7 +153,7 @@ def cluster_images(
     """
     settings = Settings(
         n_clusters=None if n_clusters == "auto" else n_clusters,
-        model=model,
+        model=_named_model(model),
         words=_own_words(vocabulary),
         lexicons=None if lexicons is None else tuple(lexicons),
         templates=tuple(templates),
@@ -182,12 +189,19 @@ class _Job:
 
     def write(self, directory: Path) -> Run:
         """Make the run, unless it is there already."""
+        source = open_sources(self.sources)
+        self._check_enough(len(source.names if isinstance(source, ReadyFeatures) else source.files))
         asked = self._asked()
-        with RunWriter(directory) as writer, _noted_warnings() as notes:
+
+        def begin(found: FoundImages, chosen: ChosenEncoder) -> None:
+            # Not earlier: where a run cannot be made, the directory stays free for another.
             writer.start(asked)
-            collection = self._collect()
-            content = _content_digest(collection, asked["digest"])
-            made = _same_run(directory, content)
+            self._announce(found, chosen)
+
+        with RunWriter(directory) as writer, _noted_warnings() as notes:
+            collection = self._collect(source, begin)
+            content = content_digest(collection, asked["digest"])
+            made = earlier_run(directory, content, collection.n_encoded)
             if made is None:
                 contents = self._contents(collection)
                 about = {"content": content, "seconds": self.stages.seconds, "warnings": notes}
@@ -200,26 +214,39 @@ class _Job:
     def _asked(self) -> dict[str, Any]:
         return {
             "digest": self.settings.digest(self.sources),
+            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             "source": texts_of(tuple(self.sources)),
             "settings": self.settings.as_json(),
         }
 
-    def _collect(self) -> Collection:
+    def _collect(
+        self,
+        source: ImageScan | ReadyFeatures,
+        begin: Callable[[FoundImages, ChosenEncoder], None],
+    ) -> Collection:
         with self.stages("encoding images"):
             collection = read_collection(
-                self.sources,
+                source,
                 self.settings.model,
                 self.store,
-                announce=self._announce,
+                announce=begin,
                 progress=self.progress,
                 n_jobs=self.n_jobs,
             )
-        if len(collection.paths) < 2:
+        self._check_enough(len(collection.paths))
+        return collection
+
+    def _check_enough(self, n_images: int) -> None:
+        if n_images < 2:
             raise NoImagesError(
                 f"{printable_path(self.sources[0])} has one image that can be opened; two are the "
                 "fewest that can be compared. Add images."
             )
-        return collection
+        n_clusters = self.settings.n_clusters
+        if n_clusters is not None and n_clusters > n_images:
+            raise ValueError(
+                f"{n_clusters:,} clusters cannot be made of {n_images:,} images: ask for fewer."
+            )
 
     def _announce(self, found: FoundImages, chosen: ChosenEncoder) -> None:
         if self.on_estimate is None:
@@ -234,7 +261,8 @@ class _Job:
     def _contents(self, collection: Collection) -> RunContents:
         settings, semantic, chosen = self.settings, collection.semantic, collection.model
         candidates = self._candidates(collection)
-        visual, extra = collection.visual, {}
+        visual = collection.visual
+        extra: dict[str, Any] = {}
         if candidates is not None and semantic is not None and settings.compared_by == "words":
             view = view_by_words(semantic, candidates.features)
             visual, extra = view(semantic), {"view_center": view.center, "view_basis": view.basis}
@@ -247,7 +275,23 @@ class _Job:
         nouns = self._nouns(collection, candidates, n_clusters)
         with self.stages("clustering"):
             groups = group_images(
-                visual, semantic, nouns, candidates, n_clusters, tau, settings, self.n_jobs
+                visual,
+                semantic,
+                nouns,
+                candidates,
+                n_clusters,
+                tau,
+                settings,
+                self.progress,
+                self.n_jobs,
+            )
+        with self.stages("drawing the map"):
+            extra["layout"] = layout_images(
+                groups.model.embedding_,
+                groups.model.graph_,
+                groups.model.labels_,
+                random_state=settings.seed,
+                n_threads=count_threads(self.n_jobs),
             )
         with self.stages("writing the run"):
             manifest = result_manifest(collection, visual, groups, settings, count, self.n_jobs)
@@ -315,6 +359,13 @@ class _Job:
         return self.settings.tau
 
 
+def _named_model(model: str) -> str:
+    """Return a model as it can be named in any folder."""
+    folder = os.path.expanduser(model)
+    is_folder = model not in ("auto", "mini") and os.path.isdir(folder)
+    return os.path.abspath(folder) if is_folder else model
+
+
 def _own_words(vocabulary: AnyPath | Sequence[str] | None) -> tuple[str, ...] | None:
     if vocabulary is None:
         return None
@@ -335,32 +386,6 @@ def _output(output: AnyPath | None, sources: list[str], settings: Settings, repl
             "--output, or say --replace."
         )
     return directory
-
-
-def _content_digest(collection: Collection, digest: str) -> str:
-    """Return what stands for everything that decides the result."""
-    chosen = collection.model
-    found = hashlib.sha256(
-        repr((__version__, digest, chosen and chosen.encoder.fingerprint)).encode()
-    )
-    for path in texts_of(collection.paths):
-        found.update(path.encode() + b"\0")
-    for file in collection.skipped:
-        found.update(repr((texts_of((file.path,)), file.reason)).encode())
-    if collection.hashes is None:
-        found.update(np.ascontiguousarray(collection.visual).tobytes())
-    else:
-        found.update("".join(collection.hashes).encode())
-    return found.hexdigest()
-
-
-def _same_run(directory: Path, content: str) -> Run | None:
-    """Return the finished run that is there already, if it is the one that was asked for."""
-    try:
-        run = open_run(directory)
-    except RunError:
-        return None
-    return run if run.manifest.get("content") == content else None
 
 
 def _model_fields(chosen: ChosenEncoder | None) -> dict[str, Any]:

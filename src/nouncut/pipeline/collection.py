@@ -15,7 +15,7 @@ from nouncut.affinity import unit_rows
 from nouncut.encoders import ChosenEncoder, FeatureFileError, load_encoder, read_features
 from nouncut.extraction import FoundImages, encode_found, find_images
 from nouncut.features import FeatureStore
-from nouncut.images import SkippedFile, scan_images
+from nouncut.images import ImageScan, SkippedFile, printable_path, scan_images
 from nouncut.progress import Progress, silent
 
 FEATURE_SUFFIXES = frozenset({".npy", ".npz", ".parquet", ".safetensors"})
@@ -60,6 +60,25 @@ class Collection:
     model: ChosenEncoder | None = None
 
 
+@dataclass(frozen=True)
+class ReadyFeatures:
+    """Features that came from a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    features : ndarray of shape (n_images, d)
+        Finite features.
+    names : tuple of str
+        What the rows belong to; their numbers where the file does not tell.
+    """
+
+    path: Path
+    features: NDArray[np.float32]
+    names: tuple[str, ...]
+
+
 def is_feature_file(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is a file of ready-made features.
 
@@ -82,8 +101,42 @@ def is_feature_file(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in FEATURE_SUFFIXES and not Path(path).is_dir()
 
 
+def open_sources(sources: Sequence[str | os.PathLike[str]]) -> ImageScan | ReadyFeatures:
+    """Look at what the user named, so that a mistake shows before anything is loaded or written.
+
+    Parameters
+    ----------
+    sources : sequence of path
+        Folders, files, patterns and list files of images, or one file of features.
+
+    Returns
+    -------
+    ImageScan or ReadyFeatures
+        What `read_collection` takes.
+
+    Raises
+    ------
+    FileNotFoundError, nouncut.images.NoImagesError, nouncut.encoders.FeatureFileError
+        If there is nothing to be clustered.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from nouncut.pipeline.collection import open_sources
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "clip.npy"), np.eye(3))
+    ...     open_sources([Path(folder, "clip.npy")]).names
+    ('row 0', 'row 1', 'row 2')
+    """
+    if any(is_feature_file(source) for source in sources):
+        return _open_features(sources)
+    return scan_images([os.path.abspath(source) for source in sources])
+
+
 def read_collection(
-    sources: Sequence[str | os.PathLike[str]],
+    source: ImageScan | ReadyFeatures,
     model: str,
     store: FeatureStore,
     *,
@@ -96,8 +149,8 @@ def read_collection(
 
     Parameters
     ----------
-    sources : sequence of path
-        Folders, files, patterns and list files of images, or one file of features.
+    source : ImageScan or ReadyFeatures
+        From `open_sources`.
     model : str
         What `load_encoder` takes. With a file of features: the model that made them, or "auto"
         where that is not known; nouns cannot be used then.
@@ -124,19 +177,17 @@ def read_collection(
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from nouncut.features import FeatureStore
-    >>> from nouncut.pipeline import read_collection
+    >>> from nouncut.pipeline import open_sources, read_collection
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "clip.npy")
     ...     np.save(path, np.eye(3, dtype=np.float32))
-    ...     read_collection([path], "auto", FeatureStore(folder)).paths
+    ...     read_collection(open_sources([path]), "auto", FeatureStore(folder)).paths
     ('row 0', 'row 1', 'row 2')
     """
-    if any(is_feature_file(source) for source in sources):
-        return _read_features(sources, model, center)
-    # A wrong path is found before the model is loaded, which takes seconds.
-    scan = scan_images([os.path.abspath(source) for source in sources])
+    if isinstance(source, ReadyFeatures):
+        return _read_features(source, model, center)
     chosen = _load_model(model, progress)
-    found = find_images(scan, chosen.encoder, store, progress=progress, n_jobs=n_jobs)
+    found = find_images(source, chosen.encoder, store, progress=progress, n_jobs=n_jobs)
     if announce is not None:
         announce(found, chosen)
     images = encode_found(found, chosen.encoder, store, progress=progress, n_jobs=n_jobs)
@@ -163,22 +214,36 @@ def _load_model(model: str, progress: Progress | None) -> ChosenEncoder:
     return chosen
 
 
-def _read_features(
-    sources: Sequence[str | os.PathLike[str]], model: str, center: NDArray[Any] | None
-) -> Collection:
+def _open_features(sources: Sequence[str | os.PathLike[str]]) -> ReadyFeatures:
     if len(sources) > 1:
         raise FeatureFileError("Give one file of features, not several, and no images beside it.")
-    table = read_features(sources[0])
+    path = Path(sources[0])
+    if not path.exists():
+        raise FileNotFoundError(f"{printable_path(path)} does not exist. Check the spelling.")
+    table = read_features(path)
     features = np.ascontiguousarray(table.features, dtype=np.float32)
+    finite = np.isfinite(features).all(axis=1)
+    if not finite.all():
+        raise FeatureFileError(
+            f"{printable_path(path)}: {np.count_nonzero(~finite):,} rows hold values that are not "
+            f"finite numbers, the first of them row {np.argmin(finite)} (counted from 0). Leave "
+            "them out."
+        )
     names = table.names or tuple(f"row {i}" for i in range(len(features)))
+    return ReadyFeatures(path, features, names)
+
+
+def _read_features(source: ReadyFeatures, model: str, center: NDArray[Any] | None) -> Collection:
+    features, names = source.features, source.names
     if model == "auto":
         return Collection("features", names, features, None)
     chosen = load_encoder(model)
     encoder = chosen.encoder
     if features.shape[1] != encoder.image_dim:
         raise FeatureFileError(
-            f"{sources[0]}: rows of {features.shape[1]} numbers are not from {encoder.name}, whose "
-            f"rows have {encoder.image_dim}. Name the model that made them with --model."
+            f"{printable_path(source.path)}: rows of {features.shape[1]} numbers are not from "
+            f"{encoder.name}, whose rows have {encoder.image_dim}. Name the model that made them "
+            "with --model."
         )
     visual, semantic = encoder.visual(features), encoder.semantic(features)
     if encoder.centers_visual:

@@ -25,6 +25,7 @@ from nouncut.estimator import NTKSpectralClustering
 from nouncut.naming import ClusterName, name_clusters
 from nouncut.pipeline.settings import Settings
 from nouncut.pipeline.words import Candidates, ChosenNouns
+from nouncut.progress import Progress
 from nouncut.spectral import (
     ClusterCount,
     Membership,
@@ -135,6 +136,7 @@ def group_images(
     n_clusters: int,
     tau: float | None,
     settings: Settings,
+    progress: Progress | None = None,
     n_jobs: int | None = None,
 ) -> Groups:
     """Cluster a collection and name the clusters.
@@ -143,6 +145,8 @@ def group_images(
     ----------
     visual, semantic, nouns, tau, settings, n_jobs
         As for `find_count`.
+    progress : callable, optional
+        Called with the stage, the number done and of all.
     candidates : Candidates or None
         Words to name clusters with; None to number them.
     n_clusters : int
@@ -172,10 +176,14 @@ def group_images(
         n_jobs=n_jobs,
     )
     if nouns is None:
-        model.fit(visual)
+        model.fit(visual, progress=progress)
     else:
         model.fit(
-            visual, semantic_features=semantic, noun_features=nouns.features, nouns=nouns.words
+            visual,
+            semantic_features=semantic,
+            noun_features=nouns.features,
+            nouns=nouns.words,
+            progress=progress,
         )
     temperature = membership_temperature(model.embedding_, model.cluster_centers_)
     return Groups(

@@ -16,7 +16,7 @@ from nouncut.affinity import familiarity
 from nouncut.compute import count_threads
 from nouncut.features import FeatureStore
 from nouncut.images import SkippedFile, printable_path
-from nouncut.pipeline.collection import Collection, WordView, read_collection
+from nouncut.pipeline.collection import Collection, WordView, open_sources, read_collection
 from nouncut.pipeline.contents import texts_of
 from nouncut.pipeline.fitted import MODEL_ARRAYS, restore_model
 from nouncut.progress import Progress
@@ -136,7 +136,7 @@ def _read_queries(
     """Return new images, and what they are compared with the run's images by."""
     model = run.manifest["model"]
     queries = read_collection(
-        [paths] if isinstance(paths, str | os.PathLike) else list(paths),
+        open_sources([paths] if isinstance(paths, str | os.PathLike) else list(paths)),
         model["name"] or "auto",
         store,
         center=run.array("center") if run.has_array("center") else None,

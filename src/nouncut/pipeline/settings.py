@@ -25,6 +25,8 @@ VISIBLE_LEXICONS = (
     "plant",
     "substance",
 )
+# What NumPy's generators take.
+_SEEDS = 2**32
 Solver = Literal["auto", "exact", "spectral"]
 Compared = Literal["looks", "words"]
 
@@ -94,6 +96,8 @@ class Settings:
         check_positive(whole, Integral)
         if self.tau not in (None, "auto"):
             check_positive({"tau": self.tau}, Real)
+        if not 0 <= self.seed < _SEEDS:
+            raise ValueError(f"seed must be from 0 to {_SEEDS - 1}, not {self.seed}.")
         _check_lexicons(self.lexicons)
         check_templates(self.templates)
 

@@ -1,0 +1,131 @@
+"""How points push each other apart, all at once, on a grid."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.fft import irfft2, next_fast_len, rfft2
+
+# Forces change over a distance of one. With nodes further apart than this, clusters become
+# streaks along an axis.
+_SPACING = 0.3
+# Small maps get a finer grid; those with few points for their size, or very large ones, a coarser.
+_FEWEST_NODES, _MOST_NODES = 64, 1024
+_NODES_PER_POINT = 16
+# What a point does to itself is left out, but the grid knows it only so well.
+_DOUBT = 0.01
+# Points lie within the inner square of a patch of four by four nodes.
+_MARGIN = 2
+
+
+class Repulsion(NamedTuple):
+    """What the other points do to each.
+
+    Parameters
+    ----------
+    forces : ndarray of shape (n, 2)
+        ``sum_j (y_i - y_j) / (1 + d_ij^2)^2``.
+    total : float
+        ``sum_ij 1 / (1 + d_ij^2)`` over different points.
+    """
+
+    forces: NDArray[np.float32]
+    total: float
+
+
+def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
+    """Return the forces between all points under Student's t kernel.
+
+    The points are spread on a grid, the grid is convolved with the kernel by Fourier transforms,
+    and the outcome is read off at the points: the time grows with the area of the map and the
+    number of points, not with the number of pairs.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n, 2)
+        The points.
+    n_threads : int, default=1
+        Threads for the transforms; the result does not depend on it.
+
+    Returns
+    -------
+    Repulsion
+        The forces and the sum of the kernel, to a few percent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.layout.repulsion import repel
+    >>> pair = repel(np.array([[0, 0], [1, 0]], dtype=np.float32))
+    >>> pair.forces.round(2) + 0.0
+    array([[-0.25,  0.  ],
+           [ 0.25,  0.  ]], dtype=float32)
+    """
+    lowest = positions.min(axis=0)
+    span = max(float(np.ptp(positions, axis=0).max()), float(np.finfo(np.float32).tiny))
+    most = min(max((_NODES_PER_POINT * len(positions)) ** 0.5, _FEWEST_NODES), _MOST_NODES)
+    n_cells = float(np.clip(span / _SPACING, _FEWEST_NODES, most))
+    spacing = span / n_cells
+    n_nodes = int(n_cells) + 2 * _MARGIN
+    cells = (positions - lowest) / np.float32(spacing) + np.float32(_MARGIN - 1)
+    size = next_fast_len(2 * n_nodes, real=True)
+    density = np.zeros((n_nodes, n_nodes), dtype=np.float32)
+    _spread(cells, density)
+    spectrum = rfft2(density, (size, size), workers=n_threads)
+    fields = np.empty((3, n_nodes, n_nodes), dtype=np.float32)
+    for field, kernel in zip(fields, _kernel_spectra(size, spacing), strict=True):
+        field[:] = irfft2(spectrum * kernel, (size, size), workers=n_threads)[:n_nodes, :n_nodes]
+    read = np.empty((len(positions), 3), dtype=np.float32)
+    _read_off(cells, fields, read)
+    total = float(read[:, 0].sum(dtype=np.float64)) - len(positions)
+    return Repulsion(read[:, 1:], max(total, _DOUBT * len(positions)))
+
+
+@lru_cache(maxsize=2)
+def _kernel_spectra(size: int, spacing: float) -> NDArray[np.complex64]:
+    """Return the transforms of the kernel and of both components of the force."""
+    nodes = np.arange(size)
+    offsets = spacing * np.where(nodes > size // 2, nodes - size, nodes)
+    kernel = 1 / (1 + offsets[:, None] ** 2 + offsets**2)
+    force = kernel**2 * offsets[:, None]
+    fields = np.stack([kernel, force, force.T]).astype(np.float32)
+    return np.asarray(rfft2(fields))
+
+
+@njit(nogil=True, cache=True)
+def _patch(cell: Any, weights: Any) -> tuple[int, int]:
+    """Write cubic interpolation weights along both axes; return the first node of the patch."""
+    for axis in range(2):
+        t = cell[axis] - np.floor(cell[axis])
+        weights[axis, 0] = -t * (t - 1) * (t - 2) / 6
+        weights[axis, 1] = (t + 1) * (t - 1) * (t - 2) / 2
+        weights[axis, 2] = -(t + 1) * t * (t - 2) / 2
+        weights[axis, 3] = (t + 1) * t * (t - 1) / 6
+    return int(cell[0]) - 1, int(cell[1]) - 1
+
+
+@njit(nogil=True, cache=True)
+def _spread(cells: Any, density: Any) -> None:
+    weights = np.empty((2, 4), dtype=np.float32)
+    for point in range(len(cells)):
+        row, column = _patch(cells[point], weights)
+        for a in range(4):
+            for b in range(4):
+                density[row + a, column + b] += weights[0, a] * weights[1, b]
+
+
+@njit(nogil=True, cache=True)
+def _read_off(cells: Any, fields: Any, read: Any) -> None:
+    weights = np.empty((2, 4), dtype=np.float32)
+    for point in range(len(cells)):
+        row, column = _patch(cells[point], weights)
+        for field in range(len(fields)):
+            value = np.float32(0)
+            for a in range(4):
+                for b in range(4):
+                    value += fields[field, row + a, column + b] * weights[0, a] * weights[1, b]
+            read[point, field] = value

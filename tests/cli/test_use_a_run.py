@@ -1,0 +1,180 @@
+"""What can be done with a finished run: predict, export, report."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from nouncut.evaluation import make_clip_like
+from nouncut.runs import open_run
+
+N_IMAGES = 24
+
+
+@pytest.fixture
+def rows(finished):
+    return open_run(finished).assignments.to_pylist()
+
+
+def test_predict_puts_known_images_where_they_are_and_new_ones_beside(
+    nouncut, finished, rows, draw, tmp_path
+):
+    known = nouncut("predict", finished, finished.parent / "photos", "--json").json
+    assert [one["path"] for one in known["images"]] == [row["path"] for row in rows]
+    same = [
+        one["cluster"] == row["cluster"] for one, row in zip(known["images"], rows, strict=True)
+    ]
+    # The clusters of a random model touch, so that some images lie between them.
+    assert np.mean(same) >= 0.7
+    draw(tmp_path / "new", range(100, 108))
+    (tmp_path / "new" / "empty.jpg").touch()
+    before = {path: path.stat().st_mtime_ns for path in finished.iterdir()}
+    ended = nouncut("predict", os.path.relpath(finished, tmp_path), "new")
+    assert "empty.jpg: the file is empty" in ended.err
+    assert all(f"{number}.png" in ended.out for number in range(100, 108))
+    assert "8 images;" in ended.out
+    assert {path: path.stat().st_mtime_ns for path in finished.iterdir()} == before
+
+
+def read_jsonl(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_csv(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_parquet(path):
+    return pq.read_table(path).to_pylist()
+
+
+READERS = {"csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet}
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_predictions_as_a_table(nouncut, finished, tmp_path, suffix):
+    place = tmp_path / f"found.{suffix}"
+    ended = nouncut("predict", finished, finished.parent / "photos", "-o", place)
+    assert f"Table: {place}" in ended.out
+    found = READERS[suffix](place)
+    assert len(found) == N_IMAGES
+    assert {"path", "cluster", "name", "confidence", "unseen"} <= set(found[0])
+
+
+def test_a_table_of_another_kind_is_refused_before_anything_is_encoded(nouncut, finished):
+    ended = nouncut("predict", finished, "nowhere", "-o", "found.xlsx", code=5)
+    assert ".xlsx" in ended.err or "found.xlsx" in ended.err
+
+
+def test_images_of_an_unseen_kind_are_flagged(nouncut, tmp_path):
+    data = make_clip_like(n_images=120, n_clusters=4, random_state=0)
+    known, other = data.labels < 3, data.labels == 3
+    np.save(tmp_path / "known.npy", data.features[known])
+    np.save(tmp_path / "new.npy", np.r_[data.features[known][:10], data.features[other][:10]])
+    nouncut("cluster", "known.npy", "-k", 3, "-o", "run")
+    found = nouncut("predict", "run", "new.npy", "--json").json["images"]
+    unseen = [one["unseen"] for one in found]
+    assert sum(unseen[:10]) <= 1
+    assert sum(unseen[10:]) >= 7
+    assert "of a kind that the run has not seen" in nouncut("predict", "run", "new.npy").out
+
+
+def test_predict_in_another_folder_finds_the_model_again(nouncut, tiny_clip, words, draw, tmp_path):
+    draw(tmp_path / "photos", range(8))
+    name = os.path.relpath(tiny_clip, tmp_path)
+    nouncut("cluster", "photos", "-k", 2, "--model", name, "--vocabulary", words, "-o", "run")
+    (tmp_path / "elsewhere").mkdir()
+    found = nouncut("predict", "../run", "../photos", "--json", cwd=tmp_path / "elsewhere")
+    assert len(found.json["images"]) == 8
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_exported_tables(nouncut, finished, rows, tmp_path, form):
+    place = tmp_path / f"table.{form}"
+    ended = nouncut("export", finished, "--to", form, "-o", place)
+    assert f"{N_IMAGES} written: {place}" in ended.out
+    found = READERS[form](place)
+    assert [one["path"] for one in found] == [row["path"] for row in rows]
+    assert [str(one["cluster"]) for one in found] == [str(row["cluster"]) for row in rows]
+    assert "exists" in nouncut("export", finished, "--to", form, "-o", place, code=5).err
+    nouncut("export", finished, "--to", form, "-o", place, "--overwrite")
+
+
+def test_a_tree_of_links_after_a_preview(nouncut, finished, rows, tmp_path):
+    place = tmp_path / "tree"
+    preview = nouncut("export", finished, "--to", "tree", "-o", place, "--dry-run")
+    assert f"{N_IMAGES} files would be written" in preview.out
+    assert not place.exists()
+    nouncut("export", finished, "--to", "tree", "-o", place)
+    links = [path for path in place.rglob("*") if path.is_symlink()]
+    assert sorted(os.path.realpath(link) for link in links) == sorted(row["path"] for row in rows)
+    assert all(f" {os.path.realpath(link)}" in preview.out for link in links)
+    assert {link.parent.name for link in links} >= set(open_run(finished).names)
+    assert (
+        f"{N_IMAGES} were there already"
+        in nouncut("export", finished, "--to", "tree", "-o", place).out
+    )
+
+
+@pytest.mark.parametrize("link", ["hardlink", "copy"])
+def test_a_tree_of_files(nouncut, finished, rows, tmp_path, link):
+    nouncut("export", finished, "--to", "tree", "-o", tmp_path / "tree", "--link", link)
+    files = list((tmp_path / "tree").rglob("*.png"))
+    assert len(files) == N_IMAGES
+    originals = {os.stat(row["path"]).st_ino for row in rows}
+    assert ({path.stat().st_ino for path in files} == originals) == (link == "hardlink")
+    assert {path.read_bytes() for path in files} == {Path(row["path"]).read_bytes() for row in rows}
+
+
+def test_fiftyone_embedding_atlas_and_sidecars(nouncut, finished, rows, tmp_path):
+    nouncut("export", finished, "--to", "fiftyone", "-o", tmp_path / "fiftyone")
+    assert {path.name for path in (tmp_path / "fiftyone").iterdir()} >= {"labels.json"}
+    labels = json.loads((tmp_path / "fiftyone" / "labels.json").read_text())
+    names = set(labels["classes"])
+    assert names == set(open_run(finished).names)
+    assert len(labels["labels"]) == N_IMAGES
+
+    ended = nouncut("export", finished, "--to", "embedding-atlas", "-o", tmp_path / "atlas.parquet")
+    assert "embedding-atlas" in ended.out
+    table = pq.read_table(tmp_path / "atlas.parquet")
+    assert table.num_rows == N_IMAGES
+    assert {"name", "cluster"} <= set(table.column_names)
+
+    nouncut("export", finished, "--to", "xmp", "-o", tmp_path / "xmp")
+    sidecars = list((tmp_path / "xmp").rglob("*.xmp"))
+    assert len(sidecars) == N_IMAGES
+    assert any(rows[0]["name"] in path.read_text(encoding="utf-8") for path in sidecars)
+
+
+def test_the_default_places_are_in_the_run(nouncut, tiny_clip, words, draw, tmp_path):
+    draw(tmp_path / "photos", range(6))
+    nouncut("cluster", "photos", "-k", 2, "--model", tiny_clip, "--vocabulary", words, "-o", "run")
+    nouncut("export", "run")
+    nouncut("export", "run", "--to", "tree")
+    assert (tmp_path / "run" / "exports" / "assignments.csv").is_file()
+    assert (tmp_path / "run" / "exports" / "tree").is_dir()
+    page = tmp_path / "run" / "report.html"
+    page.unlink()
+    assert f"Report: {'run/report.html'}" in nouncut("report", "run").out
+    assert page.stat().st_size > 1000
+    assert nouncut("report", "run", "--quiet").out == ""
+
+
+@pytest.mark.parametrize(
+    "command", [("predict", "nowhere", "."), ("export", "nowhere"), ("report", "nowhere")]
+)
+def test_what_is_no_run_is_named(nouncut, command):
+    ended = nouncut(*command, code=3)
+    assert "nowhere is not a run" in ended.err
+
+
+def test_options_of_another_export_are_refused(nouncut, finished):
+    ended = nouncut("export", finished, "--to", "csv", "--link", "copy", code=2)
+    assert "link" in ended.err
