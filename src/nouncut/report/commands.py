@@ -59,7 +59,7 @@ def next_steps(run: Run) -> list[NextStep]:
     """
     has_images = run.manifest.get("source_kind") != "features"
     things = "images" if has_images else "features"
-    place = os.fspath(run.directory).encode("utf-8", "replace").decode()
+    place = _place(run)
     forms = "as a table, or as folders of images" if has_images else "as a table"
     return [
         *_another_number(run, has_images),
@@ -69,6 +69,34 @@ def next_steps(run: Run) -> list[NextStep]:
             _shell("nouncut", "predict", place, f"NEW_{things.upper()}"),
         ),
     ]
+
+
+def names_command(run: Run) -> str:
+    """Return the command that keeps new names of clusters.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    str
+        The command, quoted for the shell.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.report.commands import names_command
+    >>> from nouncut.runs import Run
+    >>> names_command(Run(Path("runs/my pets"), {}))
+    "nouncut report 'runs/my pets' --names names.json"
+    """
+    return _shell("nouncut", "report", _place(run), "--names", "names.json")
+
+
+def _place(run: Run) -> str:
+    return os.fspath(run.directory).encode("utf-8", "replace").decode()
 
 
 def _another_number(run: Run, has_images: bool) -> list[NextStep]:

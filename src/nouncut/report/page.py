@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from nouncut.images import printable_path
-from nouncut.report.commands import NextStep, next_steps
+from nouncut.report.commands import NextStep, names_command, next_steps
 from nouncut.report.facts import (
     CountFacts,
     ModelFacts,
@@ -21,6 +21,7 @@ from nouncut.report.facts import (
     describe_times,
     shown_date,
 )
+from nouncut.report.figures import Figure, method_figures
 from nouncut.report.pictures import (
     Picture,
     PicturePlan,
@@ -126,6 +127,10 @@ class Page:
         How many there were.
     steps : list of NextStep
         What to do next.
+    names_command : str
+        How to keep new names of clusters.
+    figures : list of Figure
+        Pictures of the method.
     plan : PicturePlan
         How pictures are shown.
     """
@@ -149,6 +154,8 @@ class Page:
     nouns: list[str]
     n_nouns: int
     steps: list[NextStep]
+    names_command: str
+    figures: list[Figure]
     plan: PicturePlan
 
     def pictures(self) -> dict[int, Picture]:
@@ -219,6 +226,8 @@ def describe_run(run: Run) -> Page:
         nouns=nouns[:_MAX_NOUNS],
         n_nouns=len(nouns),
         steps=next_steps(run),
+        names_command=names_command(run),
+        figures=method_figures(run),
         plan=plan,
     )
 

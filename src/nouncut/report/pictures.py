@@ -21,7 +21,8 @@ MAX_INLINE = 10_000
 _EXEMPLARS_IN_ALL = 3000
 _BORDERLINE_IN_ALL = 1000
 # What pictures may add to the page: those that are always shown, and those of all images.
-_BYTES_SHOWN = 9e6
+_BYTES_SHOWN = 11e6
+_BYTES_SHOWN_ALONE = 20e6
 _BYTES_OF_ALL = 16e6
 _SIDES = (320, 256, 224, 192, 160, 128, 112, 96, 80, 64)
 _SIDE_OF_FILES = 160
@@ -77,7 +78,7 @@ def plan_pictures(n_images: int, n_clusters: int) -> PicturePlan:
     >>> plan_pictures(1000, 10)
     PicturePlan(n_exemplars=12, n_borderline=8, side=320, small_side=320, is_inline=True)
     >>> plan_pictures(50_000, 1000)
-    PicturePlan(n_exemplars=3, n_borderline=1, side=96, small_side=160, is_inline=False)
+    PicturePlan(n_exemplars=3, n_borderline=1, side=128, small_side=160, is_inline=False)
     """
     n_clusters = max(1, n_clusters)
     n_exemplars = max(1, min(12, _EXEMPLARS_IN_ALL // n_clusters))
@@ -85,7 +86,7 @@ def plan_pictures(n_images: int, n_clusters: int) -> PicturePlan:
     is_inline = n_images <= MAX_INLINE
     small_side = _largest_side(_BYTES_OF_ALL, n_images) if is_inline else _SIDE_OF_FILES
     n_shown = min(n_images, n_clusters * (n_exemplars + n_borderline))
-    side = _largest_side(_BYTES_SHOWN, n_shown)
+    side = _largest_side(_BYTES_SHOWN if is_inline else _BYTES_SHOWN_ALONE, n_shown)
     return PicturePlan(
         n_exemplars=n_exemplars,
         n_borderline=n_borderline,
@@ -120,6 +121,8 @@ class Picture:
         The way from the run directory to the file, fit for a link; None without a file.
     n_identical : int
         How many files of the run have the same content, itself included.
+    cluster : int
+        The number of its cluster.
     name, second_name : str
         Its cluster, and its second choice; the latter is empty where there is none.
     second_cluster : int or None
@@ -131,7 +134,8 @@ class Picture:
     --------
     >>> from pathlib import Path
     >>> from nouncut.report import Picture
-    >>> cat = Picture(0, Path("/pets/a.jpg"), None, "a.jpg", "../a.jpg", 1, "cat", "", None, 1.0, 0)
+    >>> path = Path("/pets/a.jpg")
+    >>> cat = Picture(0, path, None, "a.jpg", "../a.jpg", 1, 0, "cat", "", None, 1.0, 0)
     >>> cat.file_name
     'a.jpg'
     """
@@ -142,6 +146,7 @@ class Picture:
     shown_path: str
     link: str | None
     n_identical: int
+    cluster: int
     name: str
     second_name: str
     second_cluster: int | None
@@ -189,6 +194,7 @@ def describe_pictures(run: Run, rows: Iterable[int]) -> dict[int, Picture]:
             shown_path=printable_path(below(path, folder)),
             link=link_to(path, run.directory) if has_files else None,
             n_identical=identical.get(content, 1),
+            cluster=choice["cluster"],
             name=choice["name"] or "",
             second_name=choice["second_name"] or "",
             second_cluster=choice["second_cluster"],

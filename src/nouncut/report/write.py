@@ -94,9 +94,7 @@ def write_report(
 class _ThumbnailMaker:
     """Makes the pictures of a report and tells how far it is."""
 
-    def __init__(
-        self, run: Run, page: Page, progress: Progress | None, n_jobs: int | None
-    ) -> None:
+    def __init__(self, run: Run, page: Page, progress: Progress | None, n_jobs: int | None) -> None:
         self.folder, self.plan, self.n_jobs = run.directory / THUMBNAILS, page.plan, n_jobs
         self.progress = progress
         self.originals = {
@@ -125,19 +123,21 @@ class _ThumbnailMaker:
             originals,
             self.folder,
             side,
-            progress=lambda stage, done, _: self._tell(0, done),
+            progress=lambda stage, done, _: self._tell(0, done % len(originals)),
             n_jobs=self.n_jobs,
         )
 
     def _tell(self, n_done: int, n_under_way: int = 0) -> None:
         self.done += n_done
-        if self.progress is not None and self.total:
+        if self.progress is not None and n_done + n_under_way:
             self.progress(_STAGE, self.done + n_under_way, self.total)
 
 
 def _pieces(run: Run, page: Page, maker: _ThumbnailMaker) -> Iterator[str]:
     thumbnails = maker.shown()
     is_inline = page.plan.is_inline
+    data = describe_images(run)
+    data["thumbnails"] = None if is_inline else f"{THUMBNAILS}/{page.plan.small_side}"
 
     def small_blocks() -> Iterator[list[str | int | list[str]]]:
         return thumbnail_blocks(run, set(thumbnails), maker.small, is_inline)
@@ -146,8 +146,8 @@ def _pieces(run: Run, page: Page, maker: _ThumbnailMaker) -> Iterator[str]:
         thumbnails.__getitem__,
         "data:" if is_inline else _FILES_BESIDE,
         page=page,
-        data=describe_images(run)
-        | {"thumbnails": None if is_inline else f"{THUMBNAILS}/{page.plan.small_side}"},
+        data=data,
+        has_map="x" in data["columns"],
         file_blocks=file_blocks(run),
         thumbnail_blocks=small_blocks() if page.has_pictures else (),
     )

@@ -1,1 +1,81 @@
 "use strict";
+// New names for clusters, kept in the page until they are saved as a file.
+const rename = (() => {
+  const bar = document.getElementById("names-bar");
+  const found = [...report.names];
+  const changed = new Set();
+  const MOST = 80;
+
+  function update() {
+    const count = changed.size;
+    bar.hidden = count === 0;
+    document.body.classList.toggle("has-names-bar", count > 0);
+    document.getElementById("names-count").textContent =
+      `${words.counted(count, ["name", "names"])} changed`;
+  }
+
+  function set(number, name) {
+    report.names[number] = name;
+    if (name === found[number]) changed.delete(number);
+    else changed.add(number);
+    for (const place of document.querySelectorAll(`[data-cluster-name="${number}"]`)) {
+      place.textContent = name;
+    }
+    search.namesChanged();
+    map.redraw();
+    update();
+  }
+
+  function edit(number) {
+    const heading = document.getElementById(`cluster-${number}-name`);
+    if (heading.querySelector("input")) return;
+    const shown = heading.querySelector("[data-cluster-name]");
+    const box = element("input", {
+      class: "name-box",
+      maxlength: MOST,
+      "aria-label": `New name for ${report.names[number]}`,
+      autocomplete: "off",
+      spellcheck: "true",
+    });
+    box.value = report.names[number];
+    let isDone = false;
+    function finish(isKept) {
+      if (isDone) return;
+      isDone = true;
+      const name = box.value.split(/\s+/).filter(Boolean).join(" ");
+      box.replaceWith(shown);
+      if (isKept && name && name !== report.names[number]) set(number, name);
+    }
+    box.addEventListener("blur", () => finish(true));
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.stopPropagation();
+      finish(event.key === "Enter");
+      document.querySelector(`[data-rename="${number}"]`).focus();
+    });
+    shown.replaceWith(box);
+    box.select();
+    box.focus();
+  }
+
+  function save() {
+    const numbers = [...new Set([...report.renamed, ...changed])].sort((a, b) => a - b);
+    const names = Object.fromEntries(numbers.map((number) => [number, report.names[number]]));
+    const content = JSON.stringify({ format: 1, run: report.run, names }, null, 1);
+    const address = URL.createObjectURL(new Blob([`${content}\n`], { type: "application/json" }));
+    element("a", { href: address, download: "names.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    document.getElementById("names-hint").hidden = false;
+    document.getElementById("names-save").textContent = "Save again";
+  }
+
+  document.addEventListener("click", (event) => {
+    const place = event.target.closest?.("[data-rename], .cluster h3 [data-cluster-name]");
+    if (place) edit(Number(place.dataset.rename ?? place.dataset.clusterName));
+  });
+  document.getElementById("names-save").addEventListener("click", save);
+  document.getElementById("names-undo").addEventListener("click", () => {
+    for (const number of [...changed]) set(number, found[number]);
+  });
+  return { set };
+})();

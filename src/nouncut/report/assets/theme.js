@@ -1,1 +1,34 @@
 "use strict";
+// The theme: the reader's choice, or else the system's.
+const theme = (() => {
+  const KEY = "nouncut-theme";
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const listeners = [];
+  root.classList.add("js");
+
+  // Some browsers keep nothing for pages on a disk.
+  function remembered() {
+    try { return localStorage.getItem(KEY); } catch { return null; }
+  }
+  function remember(choice) {
+    try { localStorage.setItem(KEY, choice); } catch { /* then it lasts as long as the page */ }
+  }
+
+  const isDark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const tell = () => { for (const listener of listeners) listener(); };
+
+  function toggle() {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    remember(root.dataset.theme);
+    tell();
+  }
+
+  const choice = remembered();
+  if (choice === "dark" || choice === "light") root.dataset.theme = choice;
+  system.addEventListener("change", tell);
+  addEventListener("DOMContentLoaded", () => {
+    document.getElementById("theme").addEventListener("click", toggle);
+  });
+  return { isDark, onChange: (listener) => listeners.push(listener) };
+})();
