@@ -37,7 +37,8 @@ def state_of(directory):
 
 
 def test_the_first_run_the_second_and_new_images(cluster, draw, tmp_path):
-    draw(tmp_path / "photos", range(20))
+    # No other test draws these.
+    draw(tmp_path / "photos", range(500, 520))
     first = cluster("photos", "-k", 4)
     directory = tmp_path / "nouncut-runs" / "photos"
     run = open_run(directory)
@@ -57,10 +58,10 @@ def test_the_first_run_the_second_and_new_images(cluster, draw, tmp_path):
     assert state_of(directory) == state
     assert "nothing encoded" in cluster("photos", "-k", 4).err
 
-    draw(tmp_path / "photos", range(20, 23))
+    draw(tmp_path / "photos", range(520, 523))
     third = cluster("photos", "-k", 4, "--json").json
     assert (third["n_encoded"], third["n_images"]) == (3, 23)
-    assert set(clustered(directory)) == {f"{number}.png" for number in range(23)}
+    assert set(clustered(directory)) == {f"{number}.png" for number in range(500, 523)}
 
 
 def test_files_that_are_no_images_are_listed_and_skipped(cluster, draw, tmp_path):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_random_state
 
+from nouncut.compute import blas_threads
+
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
@@ -24,7 +26,7 @@ BALANCE_WEIGHT = 5.0
 def repeatable(
     random_state: int | np.random.RandomState | None, n_threads: int = 1
 ) -> Iterator[None]:
-    """Seed torch and limit its threads for a while, and leave both as they were.
+    """Seed torch and limit its threads and BLAS's for a while, and leave all as they were.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def repeatable(
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     try:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), blas_threads(n_threads):
             torch.manual_seed(int(check_random_state(random_state).randint(2**31)))
             yield
     finally:

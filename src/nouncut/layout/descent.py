@@ -22,12 +22,14 @@ _GRAVITY = 1e-4
 _FASTER, _SLOWER, _SLOWEST = np.float32(0.2), np.float32(0.8), np.float32(0.01)
 # Furthest move in one step.
 _STRIDE = np.float32(5)
+_SHAKE = 0.05
 _ROWS_AT_ONCE = 1024
 
 
 def descend(
     start: NDArray[np.float32],
     pulls: csr_array,
+    rng: np.random.RandomState,
     *,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -73,7 +75,8 @@ def descend(
 
     n_steps, done = sum(phase[0] for phase in _PHASES), 0
     for n_phase_steps, exaggeration, momentum in _PHASES:
-        rate = 4 * n / exaggeration
+        rate = 4 * n / max(exaggeration, 1)
+        positions += _shaken(positions.shape, rng)
         for _ in range(n_phase_steps):
             run_tasks(pull, range(0, n, _ROWS_AT_ONCE), n_threads)
             push = repel(positions, n_threads)
@@ -85,6 +88,10 @@ def descend(
             if progress:
                 progress("placing images", done, n_steps)
     return positions
+
+
+def _shaken(shape: tuple[int, ...], rng: np.random.RandomState) -> NDArray[np.float32]:
+    return (_SHAKE * rng.normal(size=shape)).astype(np.float32)
 
 
 @njit(nogil=True, cache=True)

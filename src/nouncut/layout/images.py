@@ -73,7 +73,7 @@ def layout_images(
     rng = check_random_state(random_state)
     start = starting_points(embedding, graph, labels, rng, n_threads=n_threads)
     pulls = neighbor_pulls(embedding, graph, labels)
-    positions = descend(start, pulls, n_threads=n_threads, progress=progress)
+    positions = descend(start, pulls, rng, n_threads=n_threads, progress=progress)
     return _within_unit_square(_settled(positions, labels))
 
 

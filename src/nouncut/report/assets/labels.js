@@ -120,10 +120,7 @@ const labels = (() => {
     return found;
   }
 
-  function illustrate(view, label, image, dots, boxes, pictures) {
-    const side = Math.min(88, Math.max(56, view.width / 22));
-    const shrink = side / Math.max(image.naturalWidth, image.naturalHeight);
-    const [wide, high] = [image.naturalWidth * shrink, image.naturalHeight * shrink];
+  function illustrate(view, label, { width: wide, height: high }, dots, boxes, pictures) {
     const [x0, y0, x1, y1] = label.box;
     const [x, y] = [(x0 + x1) / 2, (y0 + y1) / 2];
     const allowed = Math.min(6, sizes[label.cluster] / 12);
@@ -139,22 +136,16 @@ const labels = (() => {
       ({ box, dotsHidden, wasThere }) =>
         (wasThere || dotsHidden <= allowed)
         && isWithin(box, view)
-        && isFree(box, boxes.filter((other) => other !== label.box)),
+        && boxes.every((other) => other === label.box || !overlaps(box, other)),
     );
     if (!found) return null;
     pictures.set(label.cluster, found.side);
     boxes.push(found.box);
-    return { ...label, image, pictureBox: found.box };
+    return [(found.box[0] + found.box[2]) / 2, (found.box[1] + found.box[3]) / 2];
   }
 
-  function drawPicture(context, { cluster, image, pictureBox: [x0, y0, x1, y1] }) {
-    context.fillStyle = `rgb(${colours.of(cluster).join(" ")})`;
-    context.fillRect(x0, y0, x1 - x0, y1 - y0);
-    context.drawImage(image, x0 + 2, y0 + 2, x1 - x0 - 4, y1 - y0 - 4);
-  }
-
-  // `imageOf` returns the picture that stands for a cluster, or null.
-  function draw(context, view, ink, halo, found, imageOf) {
+  // `pictureOf` returns the picture that stands for a cluster, or null.
+  function draw(context, view, ink, halo, found, pictureOf) {
     if (last.zoom !== view.zoom) last = { zoom: view.zoom, sides: new Map(), pictures: new Map() };
     const dots = survey(view);
     const boxes = view.width < 768 ? [] : [[view.width - TOOLS[0], 0, view.width, TOOLS[1]]];
@@ -166,9 +157,9 @@ const labels = (() => {
       .filter(Boolean);
     for (const label of placed) {
       if (pictures.size >= MOST_PICTURES) break;
-      const image = imageOf(label.cluster);
-      const pictured = image && illustrate(view, label, image, dots, boxes, pictures);
-      if (pictured) drawPicture(context, pictured);
+      const picture = pictureOf(label.cluster);
+      const place = picture && illustrate(view, label, picture, dots, boxes, pictures);
+      if (place) photos.drawFramed(context, label.cluster, picture, ...place);
     }
     last = { zoom: view.zoom, sides, pictures };
     context.textAlign = "center";

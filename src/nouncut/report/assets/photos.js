@@ -7,20 +7,44 @@ const photos = (() => {
   const LARGEST = 65535;
   const loaded = new Map();
 
-  function imageOf(row, redraw) {
-    let image = loaded.get(row);
-    if (image) {
+  // Pictures are shrunk once, since browsers without a graphics card take a millisecond for each.
+  function shrunk(image, side) {
+    const density = Math.min(2, devicePixelRatio || 1);
+    const scale = side / Math.max(image.naturalWidth, image.naturalHeight);
+    const [width, height] = [image.naturalWidth * scale, image.naturalHeight * scale].map(Math.round);
+    const canvas = element("canvas", { width: width * density, height: height * density });
+    const context = canvas.getContext("2d");
+    context.imageSmoothingQuality = "high";
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return { canvas, width, height };
+  }
+
+  // The picture of a row with its size on the page, or null while it loads.
+  function pictureOf(row, side, redraw) {
+    const key = `${row}/${side}`;
+    let found = loaded.get(key);
+    if (found) {
       // The last used is the last to go.
-      loaded.delete(row);
+      loaded.delete(key);
     } else {
-      image = new Image();
+      found = { image: new Image(), picture: null };
       const address = thumbnails.source(row);
-      image.addEventListener("load", redraw);
-      if (address) image.src = address;
+      found.image.addEventListener("load", redraw);
+      if (address) found.image.src = address;
     }
-    loaded.set(row, image);
+    loaded.set(key, found);
     if (loaded.size > KEPT) loaded.delete(loaded.keys().next().value);
-    return image.complete && image.naturalWidth ? image : null;
+    if (!found.picture && found.image.complete && found.image.naturalWidth) {
+      found.picture = shrunk(found.image, side);
+    }
+    return found.picture;
+  }
+
+  function drawFramed(context, cluster, { canvas, width, height }, x, y) {
+    const [left, top] = [Math.round(x - width / 2), Math.round(y - height / 2)];
+    context.fillStyle = `rgb(${colours.of(cluster).join(" ")})`;
+    context.fillRect(left - 2, top - 2, width + 4, height + 4);
+    context.drawImage(canvas, left, top, width, height);
   }
 
   // Rows whose pictures fit beside each other, the surest first.
@@ -52,24 +76,24 @@ const photos = (() => {
   }
 
   // The picture that stands for a cluster while its dots are dots.
+  const typicalRows = new Map();
   function typical(cluster, view, redraw) {
     if (view.zoom >= FROM_ZOOM || !report.hasPictures || view.width < 600) return null;
-    const tile = document.querySelector(`#cluster-${cluster} .exemplars [data-row]`);
-    return tile && imageOf(Number(tile.dataset.row), redraw);
+    if (!typicalRows.has(cluster)) {
+      const tile = document.querySelector(`#cluster-${cluster} .exemplars [data-row]`);
+      typicalRows.set(cluster, tile ? Number(tile.dataset.row) : report.membersOf(cluster)[0]);
+    }
+    const side = Math.round(Math.min(88, Math.max(56, view.width / 22)));
+    return pictureOf(typicalRows.get(cluster), side, redraw);
   }
 
   function draw(context, view, isIn, redraw) {
     if (view.zoom < FROM_ZOOM || !report.hasPictures) return;
     for (const [row, x, y] of choose(view, isIn)) {
-      const image = imageOf(row, redraw);
-      if (!image) continue;
-      const shrink = SIDE / Math.max(image.naturalWidth, image.naturalHeight);
-      const [width, height] = [image.naturalWidth * shrink, image.naturalHeight * shrink];
-      context.fillStyle = `rgb(${colours.of(report.cluster[row]).join(" ")})`;
-      context.fillRect(x - width / 2 - 2, y - height / 2 - 2, width + 4, height + 4);
-      context.drawImage(image, x - width / 2, y - height / 2, width, height);
+      const picture = pictureOf(row, SIDE, redraw);
+      if (picture) drawFramed(context, report.cluster[row], picture, x, y);
     }
   }
 
-  return { draw, typical };
+  return { draw, drawFramed, typical };
 })();
