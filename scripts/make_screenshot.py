@@ -34,6 +34,8 @@ def photograph(report: Path, is_dark: bool, cluster: int) -> Image.Image:
             device_scale_factor=1.5,
         )
         page.goto(report.absolute().as_uri())
+        # Where the images lie on this machine is nobody's business.
+        page.evaluate("document.querySelector('.source')?.remove()")
         point_at(page, cluster)
         content = page.screenshot()
         browser.close()

@@ -23,22 +23,10 @@ from PIL import Image
 
 COMMAND = Path(sys.executable).with_name("nouncut")
 HERE = Path(__file__).parent
+WARM = HERE / "warm_command.py"
 # Importing torch, transformers and scikit-learn takes longer than most tests: processes are forked
 # from one that has them. NOUNCUT_TEST_COLD=1 starts every command from nothing instead.
 IS_WARM = sys.platform == "linux" and "NOUNCUT_TEST_COLD" not in os.environ
-PRELOADED = [
-    "nouncut.cli",
-    "nouncut.pipeline",
-    "nouncut.exports",
-    "nouncut.report",
-    "nouncut.encoders.clip",
-    "nouncut.encoders.devices",
-    "nouncut.encoders.mini",
-    "nouncut.encoders.text_towers",
-    "transformers.models.clip.modeling_clip",
-    "transformers.models.bert.modeling_bert",
-    "transformers.models.auto.tokenization_auto",
-]
 PATIENCE = 240
 WORDS = ("cat", "dog", "sea", "photo", "red", "green", "blue", "stripe", "door", "rose")
 
@@ -143,10 +131,12 @@ def _start_cold(request: dict[str, Any]) -> Any:
 
 def _start_warm(request: dict[str, Any]) -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    script = str(HERE / "warm_command.py")
-    process = context.Process(target=runpy.run_path, args=(script, {"request": request}))
-    process.start()
+    context.set_forkserver_preload([WARM.stem])
+    process = context.Process(target=runpy.run_path, args=(str(WARM), {"request": request}))
+    with pytest.MonkeyPatch.context() as patch:
+        # Where the server, which the first process starts, looks for what it loads.
+        patch.syspath_prepend(HERE)
+        process.start()
     return process
 
 

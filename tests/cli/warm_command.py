@@ -1,6 +1,7 @@
 """Run the installed command in a process that has the slow libraries already.
 
-Run by path with `request` among the globals.
+Imported by the process that others are forked from; then run by path, in a fork, with `request`
+among the globals.
 """
 
 from __future__ import annotations
@@ -10,7 +11,33 @@ import resource
 import runpy
 import signal
 import sys
+from importlib import import_module
 from typing import Any
+
+LIBRARIES = (
+    "nouncut.cli",
+    "nouncut.pipeline",
+    "nouncut.exports",
+    "nouncut.report",
+    "nouncut.encoders.clip",
+    "nouncut.encoders.devices",
+    "nouncut.encoders.mini",
+    "nouncut.encoders.text_towers",
+    "transformers.models.clip.modeling_clip",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.auto.tokenization_auto",
+)
+
+
+def load_libraries() -> None:
+    """Import what is slow to import, and read WordNet."""
+    for name in LIBRARIES:
+        import_module(name)
+    from nouncut.naming import mentions
+    from nouncut.vocabulary import synsets_of
+
+    mentions()
+    synsets_of("cat")
 
 
 def become_the_command(request: dict[str, Any]) -> None:
@@ -29,5 +56,7 @@ def become_the_command(request: dict[str, Any]) -> None:
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
+if __name__ == "warm_command":
+    load_libraries()
 if "request" in globals():
     become_the_command(globals()["request"])

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from nouncut.cli.console import StageBars, results
 from nouncut.cli.exit_codes import explained_errors, reading_a_run
 from nouncut.cli.options import Quiet, RunDirectory
 
 
-def report(run: RunDirectory, quiet: Quiet = False) -> None:
-    """Build report.html of a run again, for example after nouncut was updated."""
+def report(
+    run: RunDirectory,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            help="Names of clusters that were edited in the page and saved there; exports use them "
+            "too.",
+            show_default=False,
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Save the pictures of the method to this folder, as SVG and PNG.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Build report.html of a run again, for example with names that you have edited in it."""
     with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
         from nouncut.images import printable_path
         from nouncut.report import write_report
-        from nouncut.runs import open_run
+        from nouncut.report.figures import save_figures
+        from nouncut.runs import open_run, read_names, write_names
 
         with reading_a_run():
             opened = open_run(run)
+            if names is not None:
+                new = read_names(names, opened.manifest)
+                write_names(opened.directory, opened.manifest, new)
+                opened = open_run(run)
         page = write_report(opened, progress=bars)
+        saved = [] if figures is None else save_figures(opened, figures)
     if not quiet:
         results().print(f"Report: {printable_path(page)}")
+        for path in saved:
+            results().print(f"Figure: {printable_path(path)}")

@@ -149,7 +149,8 @@ def _show_table(run: Run) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("name", "images", "cohesion", "also"):
         justify: Literal["left", "right"] = "left" if heading in ("name", "also") else "right"
-        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)
+        # Where the terminal is narrow, only the further words give way.
+        table.add_column(heading, justify=justify, no_wrap=heading != "also")
     for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
         also = ", ".join(row["more_words"])
         cells = (row["name"], f"{row['size']:,}", f"{row['cohesion']:.2f}", also)

@@ -13,15 +13,17 @@ from nouncut.compute import run_tasks
 from nouncut.layout.repulsion import repel
 from nouncut.progress import Progress
 
-# Steps, how much stronger pulls are than they should be, and momentum. Strong pulls at first let
-# neighbours find each other through the crowd.
-_PHASES = ((100, 4.0, 0.5), (250, 1.0, 0.8))
+# Steps, how much stronger pulls are than t-SNE's, and momentum. Strong pulls at first let
+# neighbours find each other through the crowd; weak ones at last let small clusters, all of whose
+# images are neighbours, be more than a point.
+_PHASES = ((100, 4.0, 0.5), (250, 0.8, 0.8))
 # A weak pull to the middle, without which parts that nothing ties together would drift away.
 _GRAVITY = 1e-4
 # Points that keep their direction speed up, others slow down.
 _FASTER, _SLOWER, _SLOWEST = np.float32(0.2), np.float32(0.8), np.float32(0.01)
 # Furthest move in one step.
 _STRIDE = np.float32(5)
+# Points that strong pulls have put at one place are parted again.
 _SHAKE = 0.05
 _ROWS_AT_ONCE = 1024
 
@@ -44,6 +46,8 @@ def descend(
         Where points are at first.
     pulls : csr_array of shape (n, n)
         How strongly they pull each other; symmetric.
+    rng : RandomState
+        Parts points that are at the same place.
     n_threads : int, default=1
         Threads; the result does not depend on it.
     progress : callable, optional
@@ -60,7 +64,8 @@ def descend(
     >>> from scipy.sparse import csr_array
     >>> from nouncut.layout.descent import descend
     >>> pair = csr_array(np.array([[0, 1.0, 0], [1.0, 0, 0], [0, 0, 0]]))
-    >>> a, b, c = descend(np.array([[0, 0], [1, 0], [0.5, 0]], dtype=np.float32), pair)
+    >>> start = np.array([[0, 0], [1, 0], [0.5, 0]], dtype=np.float32)
+    >>> a, b, c = descend(start, pair, np.random.RandomState(0))
     >>> bool(abs(b - a).sum() < abs(c - a).sum())
     True
     """
@@ -76,7 +81,7 @@ def descend(
     n_steps, done = sum(phase[0] for phase in _PHASES), 0
     for n_phase_steps, exaggeration, momentum in _PHASES:
         rate = 4 * n / max(exaggeration, 1)
-        positions += _shaken(positions.shape, rng)
+        positions += (_SHAKE * rng.normal(size=positions.shape)).astype(np.float32)
         for _ in range(n_phase_steps):
             run_tasks(pull, range(0, n, _ROWS_AT_ONCE), n_threads)
             push = repel(positions, n_threads)
@@ -88,10 +93,6 @@ def descend(
             if progress:
                 progress("placing images", done, n_steps)
     return positions
-
-
-def _shaken(shape: tuple[int, ...], rng: np.random.RandomState) -> NDArray[np.float32]:
-    return (_SHAKE * rng.normal(size=shape)).astype(np.float32)
 
 
 @njit(nogil=True, cache=True)

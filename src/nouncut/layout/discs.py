@@ -18,8 +18,9 @@ _OVERLAP = 0.02
 _GROWTH = 1.02
 # How much longer than wide a cluster may be; thinner ones than this are lines and stay so.
 _LONGEST, _THINNEST = 1.5, 1e-3
-# The part of a cluster that counts for its radius; the rest is brought in from afar.
-_CORE = 0.9
+# The part of a cluster that counts for its radius, and for its shape; the rest is brought in from
+# afar.
+_CORE, _HEART = 0.9, 0.8
 
 
 def rounded_clusters(
@@ -114,7 +115,10 @@ def _squared(points: NDArray[Any]) -> NDArray[np.float64]:
 
 def _rounder(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Stretch points that lie longer than wide: to the square root of that, or a limit."""
-    variances, axes = np.linalg.eigh(points.T @ points)
+    distances = np.linalg.norm(points, axis=1)
+    # A few images far off must not decide.
+    heart = points[distances <= np.quantile(distances, _HEART)]
+    variances, axes = np.linalg.eigh(heart.T @ heart)
     short, long = np.sqrt(np.maximum(variances, 0))
     if short <= _THINNEST * long:
         return points
