@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import os
+
+# Several test processes share the cores: threads that wait must not spin. OpenMP reads it when
+# torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from pathlib import Path
 
 import numpy as np
