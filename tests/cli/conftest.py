@@ -134,8 +134,8 @@ def _start_warm(request: dict[str, Any]) -> Any:
     context.set_forkserver_preload([WARM.stem])
     process = context.Process(target=runpy.run_path, args=(str(WARM), {"request": request}))
     with pytest.MonkeyPatch.context() as patch:
-        # Where the server, which the first process starts, looks for what it loads.
-        patch.syspath_prepend(HERE)
+        # Where the server, which the first process starts, finds what it is to load.
+        patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
         process.start()
     return process
 

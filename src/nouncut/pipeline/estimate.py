@@ -10,8 +10,9 @@ import numpy as np
 
 from nouncut.encoders import Encoder
 
-_TRIAL_IMAGES = 4
-_TRIAL_TEXTS = 64
+_TRIAL_IMAGES = 8
+# Texts of one length go through a model together: with few of them it cannot show its speed.
+_TRIAL_TEXTS = 1024
 # Fewer are done before anybody has read an estimate.
 _WORTH_A_TRIAL = 64
 # A model with its libraries; see benchmarks/memory.py.
