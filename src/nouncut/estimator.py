@@ -121,6 +121,8 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
     objective_ : ndarray of shape (n_iter_,)
         The diffusion's objective (Eq. 9) after every outer step; empty where there was nothing
         to diffuse.
+    weight_steps_ : ndarray of shape (n_iter_, n_prompts)
+        The weights after every outer step; empty where there was nothing to diffuse.
     embedding_ : ndarray of shape (n_images, n_clusters)
         Direction of every image in the space of the leading eigenvectors.
     cluster_centers_ : ndarray of shape (n_clusters_, n_clusters)
@@ -414,6 +416,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         if len(graphs) < len(self._noun_features):
             self.prompt_weights_ = np.full(len(self._noun_features), 1 / len(self._noun_features))
         self.objective_, self.n_iter_ = found.objective, max(1, len(found.objective))
+        self.weight_steps_ = found.weight_steps
         self.solver_ = found.solver
         return self
 

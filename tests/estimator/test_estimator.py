@@ -218,3 +218,10 @@ def test_lambda_can_grow_with_the_images(small_data):
     # 400 images are 1/25 of the reference size: a smaller lambda, less even weights.
     spread = {scale: np.ptp(fit.prompt_weights_) for scale, fit in fits.items()}
     assert spread["per_image"] > 5 * spread["absolute"]
+
+
+def test_the_weights_of_every_step_end_with_the_final_ones(small_data):
+    model = NTKSpectralClustering(5, solver="spectral", random_state=0)
+    model.fit(small_data.features, noun_features=small_data.noun_features)
+    assert model.weight_steps_.shape == (model.n_iter_, 3)
+    np.testing.assert_array_equal(model.weight_steps_[-1], model.prompt_weights_)

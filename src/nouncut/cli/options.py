@@ -148,7 +148,7 @@ def parse_templates(prompts: str, file: Path | None) -> list[str]:
     --------
     >>> from nouncut.cli.options import parse_templates
     >>> parse_templates("7,1", None)
-    ['itap of a {}.', 'a bad photo of the {}.']
+    ['a photo of the small {}.', 'itap of a {}.']
     """
     from nouncut.vocabulary import PROMPTS, read_templates
 

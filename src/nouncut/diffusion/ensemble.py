@@ -39,6 +39,8 @@ class Ensemble(NamedTuple):
         The diffusion loss H of every prompt; empty without diffusion.
     objective : ndarray of shape (n_iter,)
         The objective (Eq. 9) after every outer step; empty without diffusion.
+    weight_steps : ndarray of shape (n_iter, n_prompts)
+        The weights after every outer step; empty without diffusion.
     solver : {"exact", "spectral"} or None
         What diffused; None for a single graph, where there is nothing to ensemble.
     """
@@ -48,6 +50,7 @@ class Ensemble(NamedTuple):
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
     objective: NDArray[np.float64]
+    weight_steps: NDArray[np.float64]
     solver: str | None
 
 
@@ -119,7 +122,6 @@ def ensemble_graphs(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
     >>> from nouncut.diffusion import ensemble_graphs
     >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
     >>> ensemble_graphs([pair], 1).prompt_weights
@@ -134,7 +136,8 @@ def ensemble_graphs(
             n_threads=n_threads,
         )
         pairs = Eigenpairs(values, vectors[np.argsort(order)])
-        return Ensemble(graphs[0], pairs, np.ones(1), np.empty(0), np.empty(0), None)
+        nothing = np.empty(0)
+        return Ensemble(graphs[0], pairs, np.ones(1), nothing, nothing, np.empty((0, 1)), None)
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
         order = _cache_order(even_mean(graphs))
         back = np.argsort(order)
@@ -155,6 +158,7 @@ def ensemble_graphs(
             found.prompt_weights,
             found.losses,
             found.objective,
+            found.weight_steps,
             "spectral",
         )
     exact = exact_diffusion(
@@ -174,6 +178,7 @@ def ensemble_graphs(
         exact.prompt_weights,
         exact.losses,
         exact.objective,
+        exact.weight_steps,
         "exact",
     )
 

@@ -28,12 +28,15 @@ class ExactDiffusion:
         The diffusion loss H of every prompt at the end.
     objective : ndarray of shape (n_iter,)
         The objective (Eq. 9) after every outer step.
+    weight_steps : ndarray of shape (n_iter, n_prompts)
+        The weights after every outer step.
     """
 
     affinity: NDArray[np.float64]
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
     objective: NDArray[np.float64]
+    weight_steps: NDArray[np.float64]
 
 
 def exact_diffusion_bytes(n_images: int, n_prompts: int) -> int:
@@ -115,6 +118,7 @@ def exact_diffusion(
     affinity = np.eye(n_images)
     products = [_two_sided(S, affinity, n_threads) for S in graphs]
     objective: list[float] = []
+    weight_steps: list[NDArray[np.float64]] = []
     for _ in range(max_iter):
         n_steps, change = 0, np.inf
         while n_steps < max_inner_iter and change >= tol:
@@ -126,10 +130,11 @@ def exact_diffusion(
         square = float(np.vdot(affinity, affinity))
         losses = np.array([square - float(np.vdot(affinity, P)) for P in products])
         weights = simplex_weights(losses, lambda_)
+        weight_steps.append(weights)
         objective.append(_objective(affinity, square, weights, losses, mu, lambda_))
         if n_steps == 1 and change < tol:
             break
-    return ExactDiffusion(affinity, weights, losses, np.array(objective))
+    return ExactDiffusion(affinity, weights, losses, np.array(objective), np.array(weight_steps))
 
 
 def _two_sided(S: csr_array, affinity: NDArray[Any], n_threads: int) -> NDArray[Any]:

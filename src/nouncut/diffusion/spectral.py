@@ -60,6 +60,8 @@ class SpectralDiffusion:
         The diffusion loss H of every prompt at the end.
     objective : ndarray of shape (n_iter,)
         The objective (Eq. 9) after every outer step.
+    weight_steps : ndarray of shape (n_iter, n_prompts)
+        The weights after every outer step.
     """
 
     graph: csr_array
@@ -67,6 +69,7 @@ class SpectralDiffusion:
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
     objective: NDArray[np.float64]
+    weight_steps: NDArray[np.float64]
 
 
 def spectral_diffusion(
@@ -127,6 +130,7 @@ def spectral_diffusion(
     pattern, edges = _common_pattern(graphs)
     start = None
     objective: list[float] = []
+    weight_steps: list[NDArray[np.float64]] = []
     while True:
         mean_edges = weights @ edges
         graph = _with_edges(pattern, mean_edges)
@@ -146,6 +150,7 @@ def spectral_diffusion(
             [_two_sided_trace(difference, split, n_threads) for difference in differences]
         )
         before, weights = weights, simplex_weights(losses, lambda_)
+        weight_steps.append(weights)
         penalty = mu * split.distance + lambda_ / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
         if progress:
@@ -158,7 +163,9 @@ def spectral_diffusion(
     vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
     cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     graph.eliminate_zeros()
-    return SpectralDiffusion(graph, cut, weights, losses, np.array(objective))
+    return SpectralDiffusion(
+        graph, cut, weights, losses, np.array(objective), np.array(weight_steps)
+    )
 
 
 def _common_pattern(graphs: Sequence[csr_array]) -> tuple[csr_array, NDArray[np.float64]]:

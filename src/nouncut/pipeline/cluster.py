@@ -143,13 +143,13 @@ def cluster_images(
     >>> import numpy as np
     >>> from nouncut import cluster_images
     >>> from nouncut.evaluation import make_clip_like
-    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
+    >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "clip.npy"), data.features)
     ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
     ...     run.clusters.select(["name", "size"]).to_pylist()
-    [{'name': 'cluster 1', 'size': 30}, {'name': 'cluster 2', 'size': 30},
-     {'name': 'cluster 3', 'size': 30}]
+    [{'name': 'cluster 1', 'size': 100}, {'name': 'cluster 2', 'size': 100},
+     {'name': 'cluster 3', 'size': 100}]
     """
     settings = Settings(
         n_clusters=None if n_clusters == "auto" else n_clusters,

@@ -238,6 +238,7 @@ def result_manifest(
         "n_encoded": collection.n_encoded,
         "prompts": [{"template": t, "weight": w} for t, w in prompts] if has_nouns else [],
         "objective": model.objective_.tolist(),
+        "weight_steps": model.weight_steps_.tolist(),
         "eigenvalues": model.eigenvalues_.tolist(),
         "tau": model.tau_,
         "solver": model.solver_,

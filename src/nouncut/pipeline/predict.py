@@ -85,7 +85,7 @@ def predict_images(
     >>> from nouncut import cluster_images
     >>> from nouncut.evaluation import make_clip_like
     >>> from nouncut.pipeline import predict_images
-    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
+    >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "clip.npy")
     ...     np.save(path, data.features)

@@ -69,7 +69,7 @@ class Settings:
     >>> Settings(n_clusters=0)
     Traceback (most recent call last):
     ...
-    ValueError: n_clusters must be a positive integer, not 0.
+    ValueError: n_clusters must be a whole number of at least 1; got 0.
     """
 
     n_clusters: int | None = None
