@@ -14,7 +14,7 @@ progress = ProgressLine()
 images = encode_images(folder, encoder, progress=progress)
 for file in images.skipped:
     print(f"skipped {printable_path(file.path)}: {file.reason}", file=sys.stderr)
-words = [noun.word for noun in load_nouns(lexicons=["animal", "artifact", "food", "plant"])]
+words = [noun.word for noun in load_nouns(lexicons=["animal", "food"])]
 candidates = encode_nouns(words, ["{}"], encoder, progress=progress)
 nouns = [words[i] for i in positive_nouns(images.semantic(), candidates, n_clusters)]
 model = NTKSpectralClustering(n_clusters, tau="auto", random_state=0).fit(
