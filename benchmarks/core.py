@@ -105,8 +105,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     compare_solvers(450, 1)  # Compile first: users pay for it once per installation.
-    sizes = (500, 1000) if arguments.quick else (500, 1000, 2000, 4000)
-    largest = 2000 if arguments.quick else 10_000
+    sizes = (400, 600) if arguments.quick else (500, 1000, 2000, 4000)
+    largest = 1000 if arguments.quick else 10_000
     result = setting("scipy", "scikit-learn") | {
         "Exact and spectral diffusion of 7 prompts, 10 clusters": [
             compare_solvers(size, arguments.repeats) for size in sizes

@@ -1,20 +1,25 @@
-"""The steps of `nouncut cluster` one by one: python step_by_step.py FOLDER CLUSTERS."""
+"""The steps of `nouncut cluster` one by one.
+
+Run it with ``python step_by_step.py FOLDER CLUSTERS``, or with the lexicographer files of WordNet
+that the nouns shall come from: ``python step_by_step.py FOLDER 12 animal plant``.
+"""
 
 import sys
 
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
 from nouncut.encoders import load_encoder
 from nouncut.images import printable_path
+from nouncut.pipeline import VISIBLE_LEXICONS
 from nouncut.progress import ProgressLine
 from nouncut.vocabulary import PROMPTS, load_nouns, positive_nouns
 
-folder, n_clusters = sys.argv[1], int(sys.argv[2])
+folder, n_clusters, lexicons = sys.argv[1], int(sys.argv[2]), sys.argv[3:] or VISIBLE_LEXICONS
 encoder = load_encoder("mini").encoder
 progress = ProgressLine()
 images = encode_images(folder, encoder, progress=progress)
 for file in images.skipped:
     print(f"skipped {printable_path(file.path)}: {file.reason}", file=sys.stderr)
-words = [noun.word for noun in load_nouns(lexicons=["animal", "food"])]
+words = [noun.word for noun in load_nouns(lexicons=lexicons)]
 candidates = encode_nouns(words, ["{}"], encoder, progress=progress)
 nouns = [words[i] for i in positive_nouns(images.semantic(), candidates, n_clusters)]
 model = NTKSpectralClustering(n_clusters, tau="auto", random_state=0).fit(

@@ -21,9 +21,8 @@ from nouncut.images import NoImagesError
 # A child process that encodes a folder with a stand-in for a model and logs every image that
 # went through it: slow enough to be killed in the midst of its work.
 CHILD = """
-import sys, time
+import os, sys, time
 import numpy as np
-from pathlib import Path
 from nouncut import encode_images, extraction
 from nouncut.encoders import Encoder
 from nouncut.features import FeatureStore
@@ -38,17 +37,28 @@ class Averages(Encoder):
     def encode_texts(self, texts):
         raise NotImplementedError
 
-folder, root, log = sys.argv[1:]
-store = FeatureStore(root)
-append = store.append
-def logged(space, keys, rows, **options):
-    added = append(space, keys, rows, **options)
-    with open(log, "a") as file:
-        file.write("".join(f"{key}\\n" for key in keys))
-    return added
-store.append = logged
-extraction._IMAGES_AT_ONCE = 8
-print(encode_images(folder, Averages(), store).n_encoded, flush=True)
+def encode(folder, root, log):
+    store = FeatureStore(root)
+    append = store.append
+    def logged(space, keys, rows, **options):
+        added = append(space, keys, rows, **options)
+        with open(log, "a") as file:
+            file.write("".join(f"{key}\\n" for key in keys))
+        return added
+    store.append = logged
+    extraction._IMAGES_AT_ONCE = 8
+    return encode_images(folder, Averages(), store).n_encoded
+"""
+# Forks such a process for every line it reads, so that each begins at once.
+FORKS = """
+for _ in iter(sys.stdin.readline, ""):
+    pid = os.fork()
+    if pid == 0:
+        os.write(1, f"encoded {encode(*sys.argv[1:])}\\n".encode())
+        os._exit(0)
+    os.write(1, f"{pid}\\n".encode())
+    os.waitpid(pid, 0)
+    os.write(1, b"gone\\n")
 """
 
 
@@ -164,15 +174,6 @@ def test_nouns_are_encoded_once(store):
         encode_nouns(["cat"], ["no place"], encoder, store)
 
 
-def run_child(folder: Path, root: Path, log: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), str(root), str(log)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path):
     folder = tmp_path / "photos"
     folder.mkdir()
@@ -181,20 +182,34 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path):
     log.touch()
     generator = random.Random(0)
     kills = 0
-    while kills < 20:
-        before = log.stat().st_size
-        child = run_child(folder, root, log)
-        # Wait until it stores images again, then kill it at a random moment.
-        while child.poll() is None and log.stat().st_size == before:
-            time.sleep(0.002)
-        time.sleep(generator.uniform(0, 0.03))
-        if child.poll() is not None:
-            break
-        os.kill(child.pid, signal.SIGKILL)
-        child.communicate()
-        kills += 1
-    output, errors = run_child(folder, root, log).communicate()
-    assert output.strip().isdigit(), errors
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD + FORKS, folder, root, log],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as forks:
+
+        def next_line() -> str:
+            return forks.stdout.readline().strip()
+
+        for _ in range(20):
+            before = log.stat().st_size
+            forks.stdin.write("\n")
+            pid = int(next_line())
+            # Wait until it stores images again, then kill it at a random moment.
+            patience = time.monotonic() + 30
+            while log.stat().st_size == before and time.monotonic() < patience:
+                time.sleep(0.002)
+            time.sleep(generator.uniform(0, 0.03))
+            os.kill(pid, signal.SIGKILL)
+            if next_line() != "gone":
+                assert next_line() == "gone"
+                break
+            kills += 1
+        forks.stdin.write("\n")
+        next_line()
+        assert next_line().startswith("encoded")
     assert kills >= 10
 
     store = FeatureStore(root)
@@ -211,13 +226,14 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path):
 def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
     code = (
         CHILD
+        + "\nencode(*sys.argv[1:])"
         + "\nprint([l for l in open('/proc/self/status') if l.startswith('VmHWM')][0].split()[1])"
     )
     peaks = []
-    for count in (200, 2000):
+    for count in (100, 600):
         folder = tmp_path / f"photos-{count}"
         folder.mkdir()
-        # Large enough that keeping the pixels of 2,000 would show: 0.9 MB each.
+        # Large enough that keeping the pixels of 600 would show: 0.9 MB each.
         block = np.random.default_rng(0).integers(0, 256, (55, 74, 3), dtype=np.uint8)
         for number in range(count):
             block[0, 0] = number % 256, number // 256, 0
@@ -228,7 +244,7 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
         finished = subprocess.run(
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
         )
-        peaks.append(int(finished.stdout.split()[1]))
+        peaks.append(int(finished.stdout))
     assert peaks[1] - peaks[0] < 100_000
 
 
