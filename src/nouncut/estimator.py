@@ -396,6 +396,8 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             found.eigenpairs.vectors, self.assign_labels, rng, count_threads(self.n_jobs)
         )
         self.cluster_centers_ = cluster_centers(directions, labels)
+        if progress:
+            progress("assigning labels", 1, 1)
 
         self.embedding_ = np.empty((len(features), n_clusters), dtype=directions.dtype)
         self.embedding_[kept] = directions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,22 @@ def test_the_default_places_are_in_the_run(nouncut, tiny_clip, words, draw, tmp_
     assert f"Report: {'run/report.html'}" in nouncut("report", "run").out
     assert page.stat().st_size > 1000
     assert nouncut("report", "run", "--quiet").out == ""
+
+
+def test_edited_names_and_saved_figures(nouncut, finished, tmp_path):
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    names = tmp_path / "names.json"
+    names.write_text('{"format": 1, "names": {"0": "\'my <b>cats</b>\'"}}')
+    ended = nouncut("report", "run", "--names", "names.json", "--figures", "figures")
+    saved = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert {Path(name).suffix for name in saved} == {".svg", ".png"}
+    assert all(f"Figure: figures/{name}" in ended.out for name in saved)
+    assert "<b>cats" not in (run / "report.html").read_text(encoding="utf-8")
+    nouncut("export", "run", "-o", "named.csv")
+    assert "'my <b>cats</b>'" in {row["name"] for row in read_csv(tmp_path / "named.csv")}
+
+    names.write_text('{"format": 1, "names": {"77": "nobody"}}')
+    assert "names.json" in nouncut("report", "run", "--names", "names.json", code=3).err
 
 
 @pytest.mark.parametrize(

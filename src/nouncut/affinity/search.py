@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from threading import Lock
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.affinity.candidates import candidate_pairs, noun_factors
+from nouncut.affinity.candidates import RANK, candidate_pairs, noun_factors
 from nouncut.affinity.cells import near_blocks
 from nouncut.affinity.kernels import noun_probabilities, softmax_blocks
 from nouncut.affinity.neighbors import (
@@ -34,6 +35,8 @@ _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
 _CHECKED_IMAGES = 64
 _FEW_NOUNS = 20_000
+# A search with too low a recall is repeated with more candidates.
+_ENOUGH, _EFFORTS = 0.995, (1, 4)
 
 
 class KernelSearch(NamedTuple):
@@ -63,6 +66,7 @@ def search_neighbors(
     q: int,
     *,
     method: Search = "auto",
+    max_bytes: float | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> KernelSearch:
@@ -84,6 +88,9 @@ def search_neighbors(
         "exact" compares all images under every prompt. "candidates" does so under the mean
         prompt, in low rank, and evaluates the kernels of all prompts for the nearest pairs only;
         from 300,000 images on within near cells only. "auto" is exact where that is quick.
+    max_bytes : float, optional
+        Room for noun probabilities, which are the largest part of the search's memory. Where
+        there is little, it takes longer.
     n_threads : int, default=1
         Threads; the result does not depend on it.
     progress : callable, optional
@@ -93,6 +100,11 @@ def search_neighbors(
     -------
     KernelSearch
         The neighbours, the method and its recall.
+
+    Warns
+    -----
+    UserWarning
+        Where the recall stays below 0.995, with four times as many candidates as well.
 
     Examples
     --------
@@ -104,66 +116,62 @@ def search_neighbors(
     >>> len(found.neighbors), found.recall > 0.99
     (2, True)
     """
-    n_images = len(features)
-    scale = tau**-2 if prompts else 1.0
-    width = features.shape[1] + sum(len(nouns) for nouns in prompts)
-    quick = float(n_images) ** 2 * width <= _BRUTE_FORCE
-    if method == "exact" or (method == "auto" and quick):
+    kernel = _Kernel(features, semantic, prompts, tau)
+    n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
+    room = np.inf if max_bytes is None else max_bytes
+    quick = float(n_images) ** 2 * (features.shape[1] + n_nouns) <= _BRUTE_FORCE
+    fits = 4.0 * n_images * n_nouns <= room
+    if method == "exact" or (method == "auto" and quick and fits):
         probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
         found = kernel_neighbors(
-            features, probabilities, q, scale=scale, n_threads=n_threads, progress=progress
+            features, probabilities, q, scale=kernel.scale, n_threads=n_threads, progress=progress
         )
         return KernelSearch(found, "exact", 1.0)
-    pairs, method_used = _find_pairs(features, semantic, prompts, tau, q, n_threads, progress)
-    checked = np.linspace(0, n_images - 1, min(n_images, _CHECKED_IMAGES)).astype(np.intp)
-    truth = features[checked] @ features.T
-    visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
-    neighbors, recalls = [], []
-    for number in range(max(1, len(prompts))):
-        semantic_pairs: Any = 1
-        overlaps: Any = 1
-        if prompts:
-            semantic_pairs, overlaps = _evaluate_prompt(
-                pairs, semantic, prompts[number], tau, checked, n_threads
-            )
-        found_here = nobody(n_images, q)
-        offer_pairs(
-            pairs.indptr,
-            pairs.indices,
-            visual * semantic_pairs,
-            found_here.values,
-            found_here.indices,
+    for effort in _EFFORTS:
+        pairs, used = _find_pairs(kernel, q, effort, n_threads, progress)
+        neighbors, recall = _rank_pairs(kernel, pairs, q, room, n_threads, progress)
+        if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
+            break
+    else:
+        warnings.warn(
+            f"The search found {recall:.1%} of the nearest images: the nouns of different prompts "
+            "tell the images apart in very different ways, or tau is very small.",
+            stacklevel=4,
         )
-        neighbors.append(strongest_first(found_here, scale))
-        recalls.append(_recall(neighbors[-1].indices[checked], truth * overlaps, checked))
-        if progress:
-            progress("evaluating prompts", number + 1, max(1, len(prompts)))
-    return KernelSearch(neighbors, method_used, float(np.mean(recalls)))
+    return KernelSearch(neighbors, used, recall)
+
+
+class _Kernel(NamedTuple):
+    """What the kernel of every prompt is made of."""
+
+    features: NDArray[Any]
+    semantic: NDArray[Any]
+    prompts: Sequence[NDArray[Any]]
+    tau: float
+
+    @property
+    def scale(self) -> float:
+        return self.tau**-2 if self.prompts else 1.0
 
 
 def _find_pairs(
-    features: NDArray[Any],
-    semantic: NDArray[Any],
-    prompts: Sequence[NDArray[Any]],
-    tau: float,
-    q: int,
-    n_threads: int,
-    progress: Progress | None,
+    kernel: _Kernel, q: int, effort: int, n_threads: int, progress: Progress | None
 ) -> tuple[csr_array, str]:
     """Return the pairs that are near under the mean prompt."""
+    features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
     if prompts:
         mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
-        factors = [noun_factors(semantic, mean, tau, n_threads=n_threads)]
+        factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
     # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
-    n_candidates = min(len(features) - 1, (3 * q if is_cheap else 2 * q) if prompts else q)
+    n_candidates = min(len(features) - 1, effort * (3 if is_cheap else 2) * q if prompts else q)
     if len(features) < _CELLS_FROM:
         found = kernel_neighbors(
             features, factors, n_candidates, n_threads=n_threads, progress=progress
         )[0]
         return candidate_pairs(found), "candidates"
-    order, blocks = near_blocks(features, factors, n_threads)
+    order, blocks = near_blocks(features, factors, n_threads, effort=effort)
     ordered = [rows[order] for rows in factors]
     found = search_blocks(
         features[order], ordered, n_candidates, blocks, n_threads=n_threads, progress=progress
@@ -173,25 +181,69 @@ def _find_pairs(
     return candidate_pairs(Neighbors(indices, found.values)), "cells"
 
 
-def _evaluate_prompt(
+def _rank_pairs(
+    kernel: _Kernel,
     pairs: csr_array,
-    semantic: NDArray[Any],
-    nouns: NDArray[Any],
-    tau: float,
+    q: int,
+    room: float,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[list[Neighbors], float]:
+    """Return the nearest images of every image among its pairs, and their recall."""
+    features = kernel.features
+    checked = np.linspace(0, len(features) - 1, min(len(features), _CHECKED_IMAGES))
+    checked = checked.astype(np.intp)
+    truth = features[checked] @ features.T
+    visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
+    neighbors, recalls = [], []
+    n_graphs = max(1, len(kernel.prompts))
+    for number in range(n_graphs):
+        semantic: Any = 1
+        overlaps: Any = 1
+        if kernel.prompts:
+            semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, room, n_threads)
+        found = nobody(len(features), q)
+        offer_pairs(pairs.indptr, pairs.indices, visual * semantic, found.values, found.indices)
+        neighbors.append(strongest_first(found, kernel.scale))
+        recalls.append(_recall(neighbors[-1].indices[checked], truth * overlaps, checked))
+        if progress:
+            progress("evaluating prompts", number + 1, n_graphs)
+    return neighbors, float(np.mean(recalls))
+
+
+def _evaluate_prompt(
+    kernel: _Kernel,
+    number: int,
+    pairs: csr_array,
     checked: NDArray[np.intp],
+    room: float,
     n_threads: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the overlaps of the pairs' probabilities, and of the checked images' with all."""
-    halves = np.empty((len(semantic), len(nouns)), np.uint16)
-    own = noun_probabilities(semantic[checked], [nouns], tau)[0]
+    """Return the overlaps of the pairs' probabilities, and of the checked images' with all.
+
+    Where there is no room for all probabilities, some nouns at a time add their share.
+    """
+    semantic, nouns = kernel.semantic, kernel.prompts[number]
+    own = noun_probabilities(semantic[checked], [nouns], kernel.tau)[0]
     overlaps = np.empty((len(checked), len(semantic)), np.float32)
+    products = np.zeros(pairs.nnz, np.float32)
+    n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / room))))
+    for part in np.array_split(np.arange(len(nouns)), n_parts):
+        columns = slice(part[0], part[-1] + 1)
+        halves = np.empty((len(semantic), len(part)), np.uint16)
 
-    def pack(rows: slice, block: NDArray[Any]) -> None:
-        halves[rows] = half_floats(block.astype(np.float32, copy=False))
-        overlaps[:, rows] = own @ block.T
+        def pack(
+            rows: slice,
+            block: NDArray[Any],
+            halves: NDArray[Any] = halves,
+            columns: slice = columns,
+        ) -> None:
+            halves[rows] = half_floats(block[:, columns].astype(np.float32))
+            overlaps[:, rows] = own @ block.T
 
-    softmax_blocks(semantic, nouns, tau, pack, n_threads)
-    return pair_products(pairs, halves, n_threads), overlaps
+        softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads)
+        products += pair_products(pairs, halves, n_threads)
+    return products, overlaps
 
 
 def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.intp]) -> float:

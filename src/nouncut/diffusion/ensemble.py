@@ -134,6 +134,7 @@ def ensemble_graphs(
             n_clusters,
             random_state=random_state,
             n_threads=n_threads,
+            progress=progress,
         )
         pairs = Eigenpairs(values, vectors[np.argsort(order)])
         nothing = np.empty(0)

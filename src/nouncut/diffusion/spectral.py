@@ -108,7 +108,8 @@ def spectral_diffusion(
     n_threads : int, default=1
         Threads for the sparse products.
     progress : callable, optional
-        Called with the stage, the rounds done and how many there may be.
+        Called with the stage, how much of it is done, and how much there is. Every round has the
+        same stages.
 
     Returns
     -------
@@ -141,26 +142,27 @@ def spectral_diffusion(
             start=start,
             random_state=rng,
             n_threads=n_threads,
+            progress=progress,
         )
         if len(objective) == max_iter:
             break
         split = _split_spectrum(graph, pairs, n_clusters, probes, mu, n_threads)
-        differences = (_with_edges(pattern, own - mean_edges) for own in edges)
-        losses = split.square - np.array(
-            [_two_sided_trace(difference, split, n_threads) for difference in differences]
-        )
+        losses = np.empty(len(edges))
+        for prompt, own in enumerate(edges):
+            difference = _with_edges(pattern, own - mean_edges)
+            losses[prompt] = split.square - _two_sided_trace(difference, split, n_threads)
+            if progress:
+                progress("weighing prompts", prompt + 1, len(edges))
         before, weights = weights, simplex_weights(losses, lambda_)
         weight_steps.append(weights)
         penalty = mu * split.distance + lambda_ / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
-        if progress:
-            progress("diffusing", len(objective), max_iter)
         if np.abs(weights - before).max() <= max(tol, _WEIGHT_NOISE):
             break
         start = pairs.vectors
-    if progress:
-        progress("diffusing", max_iter, max_iter)
     vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
+    if progress:
+        progress("cutting", 1, 1)
     cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     graph.eliminate_zeros()
     return SpectralDiffusion(

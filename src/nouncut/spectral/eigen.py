@@ -20,6 +20,7 @@ from nouncut.compute import (
     sparse_product,
     tall_product,
 )
+from nouncut.progress import Progress
 
 # Up to here a dense solve is the quickest, and it cannot miss a vector.
 _DENSE_SIZE = 400
@@ -59,6 +60,7 @@ def top_eigenpairs(
     start: NDArray[Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Eigenpairs:
     """Return the k algebraically largest eigenvalues of a symmetric matrix with their vectors.
 
@@ -82,6 +84,8 @@ def top_eigenpairs(
         Seed of the starting block.
     n_threads : int, default=1
         Threads for the sparse products.
+    progress : callable, optional
+        Called with the stage and how much of a hundred is done.
 
     Returns
     -------
@@ -116,7 +120,8 @@ def top_eigenpairs(
         block[:, :n_known] = start[:, :n_known]
     _fill_with_noise(block[:, n_known:], check_random_state(random_state))
     tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
-    values = _filtered_iteration(S.astype(dtype), block, k, tol, n_known == size, n_threads)
+    is_warm = n_known == size
+    values = _filtered_iteration(S.astype(dtype), block, k, tol, is_warm, n_threads, progress)
     return Eigenpairs(values[:wanted].copy(), block[:, :wanted].copy())
 
 
@@ -150,7 +155,13 @@ def _fill_with_noise(block: NDArray[Any], rng: np.random.RandomState) -> None:
 
 
 def _filtered_iteration(
-    S: csr_array, block: NDArray[Any], k: int, tol: float, is_warm: bool, n_threads: int
+    S: csr_array,
+    block: NDArray[Any],
+    k: int,
+    tol: float,
+    is_warm: bool,
+    n_threads: int,
+    progress: Progress | None,
 ) -> NDArray[np.float64]:
     """Turn a block into leading eigenvectors, in place, and return their eigenvalues.
 
@@ -162,6 +173,10 @@ def _filtered_iteration(
         values, residual = _rayleigh_ritz(S, block, k, n_threads)
         highest = values[-1]
     for _ in range(_MAX_ROUNDS):
+        if progress:
+            # Residuals shrink by about the same factor in every round.
+            share = np.log(min(residual, 1.0)) / np.log(tol)
+            progress("finding eigenvectors", int(100 * min(share, 1.0)), 100)
         if residual <= tol:
             break
         _chebyshev_filter(S, block, lowest, highest, n_threads)
