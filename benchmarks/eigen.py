@@ -1,7 +1,7 @@
 """Few and many leading eigenvectors: our filtered subspace iteration beside ARPACK and LOBPCG.
 
-``python benchmarks/eigen.py`` builds graphs of made images and solves each with every solver, to the
-same residual. What counts is the time, and whether the labels that follow are the classes.
+``python benchmarks/eigen.py`` builds graphs of made images and solves each with every solver, to
+the same residual. What counts is the time, and whether the labels that follow are the classes.
 """
 
 from __future__ import annotations

@@ -25,9 +25,11 @@ from nouncut import NTKSpectralClustering
 from nouncut.affinity import neighbor_graph, search_neighbors, symmetrize_graph
 from nouncut.compute import count_threads
 from nouncut.evaluation import ClipLikeData, clustering_scores, make_clip_like
+from nouncut.progress import ProgressLine
 from scale_figure import draw
 
 TAU, Q = 0.04, 30
+READY = "ready"
 # Images, classes, nouns, prompts, and how much of an image is its class.
 SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "1k": [(1_000, 10, 800, 7, 0.3)],
@@ -53,14 +55,16 @@ def make_data(case: list[float]) -> ClipLikeData:
 
 
 class Stages:
-    """Note when every stage ends."""
+    """Show progress, and note when every stage ends."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
         self.ends: dict[str, float] = {}
+        self.show = ProgressLine()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         self.ends[stage] = time.perf_counter() - self.start
+        self.show(stage, done, total)
 
     def seconds(self) -> dict[str, float]:
         ends = sorted(self.ends.items(), key=lambda item: item[1])
@@ -119,6 +123,7 @@ def measure(method: str, case: list[float]) -> dict[str, Any]:
         small = make_clip_like(600, 4, n_nouns=50, n_prompts=2, random_state=0)
         run_nouncut(small, 4)
     graph = ready_graph(data) if method == "scikit-learn" else None
+    print(READY, flush=True)
     start = time.perf_counter()
     details: dict[str, Any] = {}
     if method == "nouncut":
@@ -141,11 +146,18 @@ def measure_apart(method: str, case: tuple[Any, ...], limit: float) -> dict[str,
     named = dict(zip(("images", "classes", "nouns", "prompts"), case, strict=False))
     row: dict[str, Any] = {"method": method, **named, "capped": False}
     command = [sys.executable, __file__, "--measure", method, json.dumps(case)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=limit, check=True)
-    except subprocess.TimeoutExpired:
-        return row | {"seconds": float(limit), "capped": True}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        # What comes before (data, a ready graph) does not count.
+        while process.stdout.readline().strip() != READY:
+            if process.poll() is not None:
+                raise RuntimeError(f"{method} failed.")
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return row | {"seconds": float(limit), "capped": True}
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return row | found
 
 

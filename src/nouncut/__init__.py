@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nouncut.estimator import NTKSpectralClustering
     from nouncut.extraction import EncodedImages, encode_images, encode_nouns
+    from nouncut.footprint import fit_footprint
     from nouncut.pipeline import cluster_images, predict_images
     from nouncut.runs import Run, open_run
 
@@ -17,6 +18,7 @@ __all__ = [
     "cluster_images",
     "encode_images",
     "encode_nouns",
+    "fit_footprint",
     "open_run",
     "predict_images",
 ]
@@ -29,6 +31,7 @@ _ROOMS = {
     "cluster_images": "pipeline",
     "encode_images": "extraction",
     "encode_nouns": "extraction",
+    "fit_footprint": "footprint",
     "open_run": "runs",
     "predict_images": "pipeline",
 }

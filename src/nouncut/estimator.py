@@ -31,6 +31,7 @@ from nouncut.affinity import (
 )
 from nouncut.compute import blas_threads, count_threads
 from nouncut.diffusion import Ensemble, ensemble_graphs
+from nouncut.footprint import fit_footprint, room_for_probabilities
 from nouncut.inputs import (
     check_choice,
     check_noun_features,
@@ -109,6 +110,10 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         Seed of starting vectors, random probes and k-means.
     n_jobs : int or None, default=None
         Threads; None for all cores. Labels do not depend on it.
+    max_memory : float or None, default=None
+        Gigabytes (10^9 bytes) that `fit` may take. Where that is less than it would take, noun
+        probabilities are made in smaller blocks, which takes longer; where that cannot be
+        enough, `fit` raises MemoryError before it begins. See `nouncut.fit_footprint`.
 
     Attributes
     ----------
@@ -183,6 +188,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.tau = tau
@@ -199,6 +205,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_memory = max_memory
 
     def fit(
         self,
@@ -317,7 +324,9 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             check_choice(name, getattr(self, name), choices)
         whole = ("n_clusters", "n_neighbors", "max_iter", "max_inner_iter")
         check_positive({name: getattr(self, name) for name in whole}, Integral)
-        real = ("mu", "lambda_", "tol", *(() if self.tau == "auto" else ("tau",)))
+        real = ["mu", "lambda_", "tol"]
+        real += [] if self.tau == "auto" else ["tau"]
+        real += [] if self.max_memory is None else ["max_memory"]
         check_positive({name: getattr(self, name) for name in real}, Real)
 
     def _settle_nouns(
@@ -358,11 +367,31 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
             self._prompts(),
             self.tau_ or 1.0,
             min(self.n_neighbors, len(features) - 1),
+            max_bytes=self._room_for_probabilities(features, semantic),
             n_threads=count_threads(self.n_jobs),
             progress=progress,
         )
         self.neighbor_recall_ = found.recall
         return [neighbor_graph(neighbors, len(features)) for neighbors in found.neighbors]
+
+    def _room_for_probabilities(
+        self, features: NDArray[np.float32], semantic: NDArray[np.float32]
+    ) -> float | None:
+        """Return the bytes of `max_memory` that are left for noun probabilities."""
+        if self.max_memory is None:
+            return None
+        prompts = self._prompts()
+        return room_for_probabilities(
+            fit_footprint(
+                len(features),
+                features.shape[1] + (semantic.shape[1] if semantic is not features else 0),
+                self.n_clusters,
+                n_nouns=len(prompts[0]) if prompts else 0,
+                n_prompts=len(prompts),
+                n_neighbors=self.n_neighbors,
+            ),
+            self.max_memory,
+        )
 
     def _cut(
         self,

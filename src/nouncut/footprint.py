@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_SINGLE, _DOUBLE, _INDEX = 4, 8, 4
+from nouncut.affinity import can_compare_all
+
+_HALF, _SINGLE, _DOUBLE, _INDEX = 2, 4, 8, 4
 # The input, its unit rows, and these in another order.
 _COPIES_OF_FEATURES = 3
 # Numbers that an image has for every candidate (pair, index, products) and every factor.
@@ -27,7 +29,8 @@ class Footprint(NamedTuple):
     search : int
         The search for neighbours, without noun probabilities.
     probabilities : int
-        Noun probabilities of one prompt, packed: the part that can be made smaller.
+        Noun probabilities, of all prompts where brute force is quick, else of one: the part that
+        can be made smaller.
     cut : int
         Graphs and eigenvectors, after the search has ended.
     """
@@ -39,7 +42,7 @@ class Footprint(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The peak, with all probabilities of a prompt at once."""
+        """The peak, with all the probabilities at once."""
         return self.base + max(self.search + self.probabilities, self.cut)
 
     @property
@@ -87,10 +90,47 @@ def fit_footprint(
     per_image = candidates * _PER_CANDIDATE + _FACTORS + 2 * n_graphs * n_neighbors
     edges = n_neighbors * n_graphs * _EDGES * _COPIES_OF_GRAPHS * (_DOUBLE + _INDEX)
     weights = n_neighbors * n_graphs * _ALL_EDGES * _DOUBLE
+    brute_force = can_compare_all(n_images, n_features + n_nouns * n_prompts)
     vectors = max(_SPARE_SHARE * n_clusters, n_clusters + _SPARE_LEAST)
     return Footprint(
         base=_COPIES_OF_FEATURES * _SINGLE * n_images * n_features,
         search=n_images * per_image * _SINGLE,
-        probabilities=n_images * n_nouns * _SINGLE // 2,
+        probabilities=n_images * n_nouns * (_SINGLE * n_prompts if brute_force else _HALF),
         cut=int(n_images * (edges + weights + _BLOCKS * vectors * _SINGLE)),
     )
+
+
+def room_for_probabilities(needed: Footprint, max_memory: float) -> float:
+    """Return how many bytes of a limit are left for noun probabilities.
+
+    Parameters
+    ----------
+    needed : Footprint
+        What the fit takes.
+    max_memory : float
+        The limit in gigabytes.
+
+    Returns
+    -------
+    float
+        Bytes.
+
+    Raises
+    ------
+    MemoryError
+        If the rest of the fit takes more than that.
+
+    Examples
+    --------
+    >>> from nouncut.footprint import Footprint, room_for_probabilities
+    >>> room_for_probabilities(Footprint(1_000, 2_000, 9_000, 3_000), 5e-6)
+    2000.0
+    """
+    limit = max_memory * 1e9
+    if needed.least > limit:
+        raise MemoryError(
+            f"This fit takes about {needed.least / 1e9:.2g} GB in the smallest blocks, more than "
+            f"max_memory={max_memory:g}: allow more, or ask for fewer clusters, prompts or "
+            "neighbours."
+        )
+    return limit - needed.base - needed.search

@@ -124,3 +124,33 @@ def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
     for left, right in zip(found, expected, strict=True):
         assert np.mean(left.indices == right.indices) > 0.999
         np.testing.assert_allclose(left.values, right.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_little_room_changes_nothing_but_the_time(data, share):
+    room = share * 2 * data.features.shape[0] * len(data.noun_features[0])
+    all_at_once = search(data, method="candidates")
+    in_parts = search(data, method="candidates", max_bytes=room)
+    for left, right in zip(all_at_once.neighbors, in_parts.neighbors, strict=True):
+        assert np.mean(left.indices == right.indices) > 0.999
+        np.testing.assert_allclose(left.values, right.values, rtol=1e-4)
+
+
+def test_without_room_for_brute_force_auto_takes_candidates(data):
+    assert search(data, max_bytes=10**6).method == "candidates"
+
+
+def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, monkeypatch):
+    efforts = []
+    find_pairs = search_module._find_pairs
+
+    def noted(kernel, q, effort, *others):
+        efforts.append(effort)
+        # With hardly any candidates of their own the prompts' neighbours are missed.
+        return find_pairs(kernel, max(1, q * effort // 32), 1, *others)
+
+    monkeypatch.setattr(search_module, "_find_pairs", noted)
+    with pytest.warns(UserWarning, match="of the nearest images"):
+        found = search(data, method="candidates")
+    assert efforts == [1, 4]
+    assert found.recall < 0.995

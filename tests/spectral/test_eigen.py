@@ -40,7 +40,7 @@ def test_repeated_eigenvalues_are_all_found():
 def test_a_warm_start_needs_no_more_rounds(graph, monkeypatch):
     cold = top_eigenpairs(graph, 12, random_state=0)
     monkeypatch.setattr(eigen_module, "_MAX_ROUNDS", 2)
-    warm = top_eigenpairs(graph, 12, start=cold.vectors, random_state=1)
+    warm = top_eigenpairs(graph, 12, start=cold, random_state=1)
     np.testing.assert_allclose(warm.values, cold.values, atol=1e-9)
 
 

@@ -15,11 +15,17 @@ from nouncut.affinity.graphs import (
 )
 from nouncut.affinity.kernels import noun_probabilities, ntk_kernel, unit_rows
 from nouncut.affinity.neighbors import kernel_neighbors
-from nouncut.affinity.search import KernelSearch, query_neighbors, search_neighbors
+from nouncut.affinity.search import (
+    KernelSearch,
+    can_compare_all,
+    query_neighbors,
+    search_neighbors,
+)
 from nouncut.affinity.temperature import choose_tau, relative_perplexity
 
 __all__ = [
     "KernelSearch",
+    "can_compare_all",
     "candidate_pairs",
     "choose_tau",
     "even_mean",

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, triu
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from nouncut.affinity.candidates import RANK, candidate_pairs, noun_factors
 from nouncut.affinity.cells import near_blocks
@@ -119,7 +120,7 @@ def search_neighbors(
     kernel = _Kernel(features, semantic, prompts, tau)
     n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
     room = np.inf if max_bytes is None else max_bytes
-    quick = float(n_images) ** 2 * (features.shape[1] + n_nouns) <= _BRUTE_FORCE
+    quick = can_compare_all(n_images, features.shape[1] + n_nouns)
     fits = 4.0 * n_images * n_nouns <= room
     if method == "exact" or (method == "auto" and quick and fits):
         probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
@@ -128,8 +129,9 @@ def search_neighbors(
         )
         return KernelSearch(found, "exact", 1.0)
     for effort in _EFFORTS:
-        pairs, used = _find_pairs(kernel, q, effort, n_threads, progress)
-        neighbors, recall = _rank_pairs(kernel, pairs, q, room, n_threads, progress)
+        order, pairs, used = _find_pairs(kernel, q, effort, n_threads, progress)
+        ordered = kernel.in_order(order)
+        found, recall = _rank_pairs(ordered, pairs, q, room, n_threads, progress)
         if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
             break
     else:
@@ -138,7 +140,32 @@ def search_neighbors(
             "tell the images apart in very different ways, or tau is very small.",
             stacklevel=4,
         )
+    neighbors = [strongest_first(_back_from(order, own), kernel.scale) for own in found]
     return KernelSearch(neighbors, used, recall)
+
+
+def can_compare_all(n_images: int, width: int) -> bool:
+    """Tell whether the kernels of all pairs of images can be had in some ten seconds.
+
+    Parameters
+    ----------
+    n_images : int
+        Number of images.
+    width : int
+        Image features, and nouns of all prompts.
+
+    Returns
+    -------
+    bool
+        True where brute force is quick.
+
+    Examples
+    --------
+    >>> from nouncut.affinity import can_compare_all
+    >>> can_compare_all(10_000, 6_000), can_compare_all(50_000, 70_000)
+    (True, False)
+    """
+    return float(n_images) ** 2 * width <= _BRUTE_FORCE
 
 
 class _Kernel(NamedTuple):
@@ -153,11 +180,20 @@ class _Kernel(NamedTuple):
     def scale(self) -> float:
         return self.tau**-2 if self.prompts else 1.0
 
+    def in_order(self, order: NDArray[np.intp]) -> _Kernel:
+        features = self.features[order]
+        semantic = features if self.semantic is self.features else self.semantic[order]
+        return self._replace(features=features, semantic=semantic)
+
 
 def _find_pairs(
     kernel: _Kernel, q: int, effort: int, n_threads: int, progress: Progress | None
-) -> tuple[csr_array, str]:
-    """Return the pairs that are near under the mean prompt."""
+) -> tuple[NDArray[np.intp], csr_array, str]:
+    """Return the pairs that are near under the mean prompt.
+
+    They are pairs of places in an order of the images in which most of them lie close, so that
+    their rows are found in the cache.
+    """
     features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
     if prompts:
@@ -170,15 +206,24 @@ def _find_pairs(
         found = kernel_neighbors(
             features, factors, n_candidates, n_threads=n_threads, progress=progress
         )[0]
-        return candidate_pairs(found), "candidates"
+        pairs = candidate_pairs(found)
+        both_ways = csr_array(pairs + pairs.T)
+        order = np.asarray(reverse_cuthill_mckee(both_ways, symmetric_mode=True), np.intp)
+        return order, csr_array(triu(both_ways[order][:, order])), "candidates"
     order, blocks = near_blocks(features, factors, n_threads, effort=effort)
     ordered = [rows[order] for rows in factors]
     found = search_blocks(
         features[order], ordered, n_candidates, blocks, n_threads=n_threads, progress=progress
     )[0]
-    indices = np.empty_like(found.indices)
-    indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
-    return candidate_pairs(Neighbors(indices, found.values)), "cells"
+    return order, candidate_pairs(found), "cells"
+
+
+def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
+    """Return the neighbours of images, given those of places in an order."""
+    back = Neighbors(np.empty_like(found.indices), np.empty_like(found.values))
+    back.indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
+    back.values[order] = found.values
+    return back
 
 
 def _rank_pairs(
@@ -189,7 +234,7 @@ def _rank_pairs(
     n_threads: int,
     progress: Progress | None,
 ) -> tuple[list[Neighbors], float]:
-    """Return the nearest images of every image among its pairs, and their recall."""
+    """Return the nearest images of every image among its pairs, as heaps, and their recall."""
     features = kernel.features
     checked = np.linspace(0, len(features) - 1, min(len(features), _CHECKED_IMAGES))
     checked = checked.astype(np.intp)
@@ -204,8 +249,8 @@ def _rank_pairs(
             semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, room, n_threads)
         found = nobody(len(features), q)
         offer_pairs(pairs.indptr, pairs.indices, visual * semantic, found.values, found.indices)
-        neighbors.append(strongest_first(found, kernel.scale))
-        recalls.append(_recall(neighbors[-1].indices[checked], truth * overlaps, checked))
+        neighbors.append(found)
+        recalls.append(_recall(found.indices[checked], truth * overlaps, checked))
         if progress:
             progress("evaluating prompts", number + 1, n_graphs)
     return neighbors, float(np.mean(recalls))

@@ -52,6 +52,14 @@ def _recurrence_step(
             before[row, column] = product - before[row, column]
 
 
+@njit(nogil=True, cache=True)
+def _add_scaled(total: Any, factor: Any, rows: Any) -> None:
+    """Add ``factor * rows`` without a block for the product."""
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            total[row, column] += factor * rows[row, column]
+
+
 @njit(nogil=True, cache=True, fastmath=True)
 def _dot_pairs(indptr: Any, indices: Any, X: Any, out: Any, first: int, last: int) -> None:
     """Write the dot products of the pairs (row, index) of some rows."""
@@ -195,7 +203,7 @@ def apply_series(
             before, now = now, before
             for total, c in zip(totals, coefficients, strict=True):
                 if c[order]:
-                    total += c[order] * now
+                    _add_scaled(total, c[order], now)
         for result, total in zip(results, totals, strict=True):
             result[:, columns] = total
 

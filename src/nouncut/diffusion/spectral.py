@@ -159,7 +159,7 @@ def spectral_diffusion(
         objective.append(float(weights @ losses + penalty))
         if np.abs(weights - before).max() <= max(tol, _WEIGHT_NOISE):
             break
-        start = pairs.vectors
+        start = pairs
     vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
     if progress:
         progress("cutting", 1, 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nouncut.encoders import Encoder
+from nouncut.footprint import fit_footprint
 
 _TRIAL_IMAGES = 8
 # Texts of one length go through a model together: with few of them it cannot show its speed.
@@ -17,9 +18,8 @@ _TRIAL_TEXTS = 1024
 _WORTH_A_TRIAL = 64
 # A model with its libraries; see benchmarks/memory.py.
 _PROGRAM_BYTES = 800 * 2**20
-# Features and their copies as unit rows, in float32.
-_COPIES = 3
-_FLOAT_BYTES = 4
+# Before they have been counted.
+_LIKELY_CLUSTERS = 30
 # Between the matrix products come softmax, selection and eigenvectors.
 _OVERHEAD = 2.0
 _GEMM_SIZE = 1024
@@ -88,13 +88,20 @@ def estimate_run(
     # TAC's filter keeps five nouns per centre, and has a centre for 300 images or more.
     n_nouns = max(150, n_images // 60)
     columns = encoder.image_dim + n_prompts * n_nouns
+    footprint = fit_footprint(
+        n_images,
+        encoder.image_dim + encoder.text_dim,
+        _LIKELY_CLUSTERS,
+        n_nouns=n_nouns,
+        n_prompts=n_prompts,
+    )
     return Estimate(
         n_images=n_images,
         images_to_encode=images_to_encode,
         texts_to_encode=len(texts),
         encoding_seconds=encoding,
         clustering_seconds=_OVERHEAD * n_images**2 * columns / _flops(),
-        n_bytes=_PROGRAM_BYTES + _COPIES * _FLOAT_BYTES * n_images * columns,
+        n_bytes=_PROGRAM_BYTES + footprint.most,
     )
 
 

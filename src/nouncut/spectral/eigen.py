@@ -57,7 +57,7 @@ def top_eigenpairs(
     *,
     n_spare: int = 0,
     tol: float = 1e-6,
-    start: NDArray[Any] | None = None,
+    start: Eigenpairs | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -78,8 +78,8 @@ def top_eigenpairs(
         Further pairs to return after these, as they come: theirs may be less accurate.
     tol : float, default=1e-6
         Largest residual ``||S x - value x||`` of a returned pair.
-    start : ndarray of shape (n, m), optional
-        Vectors near the wanted ones, from a similar matrix.
+    start : Eigenpairs, optional
+        Pairs near the wanted ones, from a similar matrix.
     random_state : int, RandomState instance or None, default=None
         Seed of the starting block.
     n_threads : int, default=1
@@ -115,13 +115,14 @@ def top_eigenpairs(
         return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
     dtype = np.float64 if n * size <= _DOUBLE_ENTRIES else np.float32
     block = np.empty((n, size), dtype=dtype)
-    n_known = 0 if start is None else min(size, start.shape[1])
+    n_known, highest = 0, _FIRST_GUESS
     if start is not None:
-        block[:, :n_known] = start[:, :n_known]
+        n_known = min(size, len(start.values))
+        block[:, :n_known] = start.vectors[:, :n_known]
+        highest = float(start.values[n_known - 1])
     _fill_with_noise(block[:, n_known:], check_random_state(random_state))
     tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
-    is_warm = n_known == size
-    values = _filtered_iteration(S.astype(dtype), block, k, tol, is_warm, n_threads, progress)
+    values = _filtered_iteration(S.astype(dtype), block, k, tol, highest, n_threads, progress)
     return Eigenpairs(values[:wanted].copy(), block[:, :wanted].copy())
 
 
@@ -159,19 +160,16 @@ def _filtered_iteration(
     block: NDArray[Any],
     k: int,
     tol: float,
-    is_warm: bool,
+    highest: float,
     n_threads: int,
     progress: Progress | None,
 ) -> NDArray[np.float64]:
     """Turn a block into leading eigenvectors, in place, and return their eigenvalues.
 
-    Alternates between damping the unwanted part of the spectrum and Rayleigh-Ritz.
+    Alternates between damping what lies below `highest`, the least of the block's eigenvalues,
+    and Rayleigh-Ritz.
     """
-    lowest, highest = spectrum_floor(S), _FIRST_GUESS
-    residual = np.inf
-    if is_warm:
-        values, residual = _rayleigh_ritz(S, block, k, n_threads)
-        highest = values[-1]
+    lowest, residual = spectrum_floor(S), np.inf
     for _ in range(_MAX_ROUNDS):
         if progress:
             # Residuals shrink by about the same factor in every round.
@@ -231,7 +229,7 @@ def _rayleigh_ritz(
     block /= np.sqrt(np.einsum("ij,ij->j", block, block))
     image = sparse_product(S, block, n_threads)
     overlap = inner_products(block, n_threads=n_threads)
-    inner = inner_products(block, image, n_threads)
+    inner = inner_products(block, image, n_threads, multiply_in=block.dtype.type)
     rounding = np.finfo(block.dtype).eps / 10
     values, rotation = definite_eigh((inner + inner.T) / 2, overlap, rounding)
     tall_product(block, rotation, n_threads, out=block)
