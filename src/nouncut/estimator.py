@@ -134,6 +134,8 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         Mean direction of every cluster there.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Eigenvalues of the normalised graph that belong to the embedding.
+    spectrum_ : ndarray of shape (n_values,)
+        The graph's leading eigenvalues, some more than `n_clusters`; those are less accurate.
     graph_ : csr_array of shape (n_images, n_images)
         The ensembled, normalised graph.
     neighbor_recall_ : float
@@ -442,7 +444,7 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
                 f"Only {self.n_clusters_} of {n_clusters} clusters have any image.", stacklevel=3
             )
         self.graph_ = spread_graph(found.graph, kept, len(features))
-        self.eigenvalues_ = found.eigenpairs.values
+        self.eigenvalues_, self.spectrum_ = found.eigenpairs.values, found.spectrum
         self.prompt_weights_ = found.prompt_weights
         if len(graphs) < len(self._noun_features):
             self.prompt_weights_ = np.full(len(self._noun_features), 1 / len(self._noun_features))

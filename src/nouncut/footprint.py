@@ -16,7 +16,7 @@ _EDGES, _ALL_EDGES = 1.7, 2.5
 # A graph exists as it was found, normalised, and in the order of the solver.
 _COPIES_OF_GRAPHS = 3
 # Blocks of eigenvectors: before, after, and their images; more vectors than clusters.
-_BLOCKS, _SPARE_SHARE, _SPARE_LEAST = 5, 1.1, 16
+_BLOCKS, _SPARE_SHARE, _SPARE_LEAST = 10, 1.1, 16
 
 
 class Footprint(NamedTuple):
@@ -83,7 +83,7 @@ def fit_footprint(
     >>> from nouncut.footprint import fit_footprint
     >>> needed = fit_footprint(50_000, 512, 1000, n_nouns=10_000, n_prompts=7)
     >>> f"{needed.most / 1e9:.0f} GB"
-    '4 GB'
+    '3 GB'
     """
     n_graphs = max(1, n_prompts)
     candidates = _CANDIDATES_PER_NEIGHBOR * n_neighbors

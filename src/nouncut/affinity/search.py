@@ -29,8 +29,8 @@ from nouncut.compute import half_floats, pair_products
 from nouncut.progress import Progress
 
 Search = Literal["auto", "exact", "candidates"]
-# Multiplications up to which comparing everything with everything is quick (some ten seconds).
-_BRUTE_FORCE = 1e12
+# Multiplications up to which comparing everything with everything is quick (two seconds or so).
+_BRUTE_FORCE = 2e11
 # From here on only images of near cells are compared.
 _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
@@ -145,7 +145,7 @@ def search_neighbors(
 
 
 def can_compare_all(n_images: int, width: int) -> bool:
-    """Tell whether the kernels of all pairs of images can be had in some ten seconds.
+    """Tell whether the kernels of all pairs of images can be had in a few seconds.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def can_compare_all(n_images: int, width: int) -> bool:
     Examples
     --------
     >>> from nouncut.affinity import can_compare_all
-    >>> can_compare_all(10_000, 6_000), can_compare_all(50_000, 70_000)
+    >>> can_compare_all(5_000, 6_000), can_compare_all(50_000, 70_000)
     (True, False)
     """
     return float(n_images) ** 2 * width <= _BRUTE_FORCE
@@ -236,8 +236,8 @@ def _rank_pairs(
 ) -> tuple[list[Neighbors], float]:
     """Return the nearest images of every image among its pairs, as heaps, and their recall."""
     features = kernel.features
-    checked = np.linspace(0, len(features) - 1, min(len(features), _CHECKED_IMAGES))
-    checked = checked.astype(np.intp)
+    n_checked = min(len(features), _CHECKED_IMAGES)
+    checked = np.linspace(0, len(features) - 1, n_checked).astype(np.intp)
     truth = features[checked] @ features.T
     visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
     neighbors, recalls = [], []

@@ -34,8 +34,7 @@ def report(
     """Build report.html of a run again, for example with names that you have edited in it."""
     with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
         from nouncut.images import printable_path
-        from nouncut.report import write_report
-        from nouncut.report.figures import save_figures
+        from nouncut.report import save_figures, write_report
         from nouncut.runs import open_run, read_names, write_names
 
         with reading_a_run():

@@ -17,6 +17,7 @@ from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
 from nouncut.diffusion.spectral import spectral_diffusion
 from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, top_eigenpairs
+from nouncut.spectral.eigen import guard_vectors
 
 Solver = Literal["auto", "exact", "spectral"]
 # Exact diffusion takes about a second here, and its time grows with the cube of the size.
@@ -37,6 +38,9 @@ class Ensemble(NamedTuple):
         The weight of every prompt.
     losses : ndarray of shape (n_prompts,)
         The diffusion loss H of every prompt; empty without diffusion.
+    spectrum : ndarray of shape (n_values,)
+        The graph's leading eigenvalues, some more than there are clusters; those are less
+        accurate.
     objective : ndarray of shape (n_iter,)
         The objective (Eq. 9) after every outer step; empty without diffusion.
     weight_steps : ndarray of shape (n_iter, n_prompts)
@@ -49,6 +53,7 @@ class Ensemble(NamedTuple):
     eigenpairs: Eigenpairs
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
+    spectrum: NDArray[np.float64]
     objective: NDArray[np.float64]
     weight_steps: NDArray[np.float64]
     solver: str | None
@@ -132,13 +137,16 @@ def ensemble_graphs(
         values, vectors = top_eigenpairs(
             _reordered(graphs[0], order),
             n_clusters,
+            n_spare=guard_vectors(n_clusters),
             random_state=random_state,
             n_threads=n_threads,
             progress=progress,
         )
-        pairs = Eigenpairs(values, vectors[np.argsort(order)])
+        cut = Eigenpairs(values[:n_clusters], vectors[np.argsort(order), :n_clusters])
         nothing = np.empty(0)
-        return Ensemble(graphs[0], pairs, np.ones(1), nothing, nothing, np.empty((0, 1)), None)
+        return Ensemble(
+            graphs[0], cut, np.ones(1), nothing, values, nothing, np.empty((0, 1)), None
+        )
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
         order = _cache_order(even_mean(graphs))
         back = np.argsort(order)
@@ -158,6 +166,7 @@ def ensemble_graphs(
             Eigenpairs(found.eigenpairs.values, found.eigenpairs.vectors[back]),
             found.prompt_weights,
             found.losses,
+            found.spectrum,
             found.objective,
             found.weight_steps,
             "spectral",
@@ -178,6 +187,7 @@ def ensemble_graphs(
         Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors),
         exact.prompt_weights,
         exact.losses,
+        top_eigenpairs(graph, n_clusters, n_spare=guard_vectors(n_clusters)).values,
         exact.objective,
         exact.weight_steps,
         "exact",

@@ -58,6 +58,8 @@ class SpectralDiffusion:
         The weight beta of every prompt.
     losses : ndarray of shape (n_prompts,)
         The diffusion loss H of every prompt at the end.
+    spectrum : ndarray of shape (n_clusters + n_spare,)
+        The graph's leading eigenvalues; those beyond the clusters are less accurate.
     objective : ndarray of shape (n_iter,)
         The objective (Eq. 9) after every outer step.
     weight_steps : ndarray of shape (n_iter, n_prompts)
@@ -68,6 +70,7 @@ class SpectralDiffusion:
     eigenpairs: Eigenpairs
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
+    spectrum: NDArray[np.float64]
     objective: NDArray[np.float64]
     weight_steps: NDArray[np.float64]
 
@@ -166,7 +169,13 @@ def spectral_diffusion(
     cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     graph.eliminate_zeros()
     return SpectralDiffusion(
-        graph, cut, weights, losses, np.array(objective), np.array(weight_steps)
+        graph,
+        cut,
+        weights,
+        losses,
+        pairs.values,
+        np.array(objective),
+        np.array(weight_steps),
     )
 
 

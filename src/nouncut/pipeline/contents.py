@@ -239,7 +239,7 @@ def result_manifest(
         "prompts": [{"template": t, "weight": w} for t, w in prompts] if has_nouns else [],
         "objective": model.objective_.tolist(),
         "weight_steps": model.weight_steps_.tolist(),
-        "eigenvalues": model.eigenvalues_.tolist(),
+        "eigenvalues": model.spectrum_.tolist(),
         "tau": model.tau_,
         "solver": model.solver_,
         "n_isolated": len(model.isolated_),

@@ -13,10 +13,9 @@ from scipy.sparse import csr_array
 from nouncut.affinity import (
     choose_tau,
     even_mean,
-    kernel_neighbors,
     neighbor_graph,
     normalize_graph,
-    noun_probabilities,
+    search_neighbors,
     symmetrize_graph,
     unit_rows,
 )
@@ -310,16 +309,20 @@ def _mean_graph(
     n_jobs: int | None,
 ) -> csr_array:
     """Return the mean of the prompts' normalised graphs; the visual graph without nouns."""
-    n_threads = count_threads(n_jobs)
-    probabilities: list[NDArray[Any]] = []
+    images = unit_rows(visual)
+    directions, prompts = images, []
     if nouns is not None and semantic is not None:
-        directions = unit_rows(semantic)
-        tau = choose_tau(directions, nouns.features) if tau is None else tau
-        probabilities = noun_probabilities(directions, nouns.features, tau, n_threads)
-    found = kernel_neighbors(
-        unit_rows(visual), probabilities, min(n_neighbors, len(visual) - 1), n_threads=n_threads
-    )
-    graphs = [symmetrize_graph(neighbor_graph(part, len(visual))) for part in found]
+        directions, prompts = unit_rows(semantic), nouns.features
+        tau = choose_tau(directions, prompts) if tau is None else tau
+    found = search_neighbors(
+        images,
+        directions,
+        prompts,
+        tau or 1.0,
+        min(n_neighbors, len(images) - 1),
+        n_threads=count_threads(n_jobs),
+    ).neighbors
+    graphs = [symmetrize_graph(neighbor_graph(part, len(images))) for part in found]
     return even_mean([normalize_graph(graph)[0] for graph in graphs])
 
 

@@ -197,9 +197,7 @@ def _eigenvalues(manifest: Mapping[str, Any]) -> _Sketch | None:
         if 0 < chosen < len(values)
         else f"these are the {len(values):,} that the clusters were found with."
     )
-    # They come in the order in which they were used, which is not quite that of their sizes.
-    values = sorted(values[:chosen], reverse=True) + sorted(values[chosen:], reverse=True)
-    drawing = draw_steps_down(values, chosen or len(values))
+    drawing = draw_steps_down(sorted(values, reverse=True), chosen or len(values))
     return _Sketch("eigenvalues", "Eigenvalues of the graph", drawing, sentence)
 
 

@@ -170,7 +170,7 @@ def check_torch(layout: Layout) -> None:
     trained = [row.method for row in layout.rows if row.method and METHODS[row.method].needs_torch]
     if trained and find_spec("torch") is None:
         raise ModelUnavailableError(
-            f'{trained[0]} trains a network and needs torch: pip install "nouncut[images]". Or '
+            f'{trained[0]} trains a network and needs torch: pip install "nouncut[bench]". Or '
             "leave it out with --methods."
         )
 
