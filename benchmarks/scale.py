@@ -30,7 +30,8 @@ from scale_figure import draw
 
 TAU, Q = 0.04, 30
 READY = "ready"
-# Images, classes, nouns, prompts, and how much of an image is its class.
+# The last is how much of an image is its class.
+CASE = ("images", "classes", "nouns", "prompts", "separation")
 SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "1k": [(1_000, 10, 800, 7, 0.3)],
     "10k": [(10_000, 10, 800, 7, 0.2), (10_000, 10, 800, 7, 0.3), (10_000, 100, 800, 7, 0.3)],
@@ -143,7 +144,7 @@ def measure(method: str, case: list[float]) -> dict[str, Any]:
 
 
 def measure_apart(method: str, case: tuple[Any, ...], limit: float) -> dict[str, Any]:
-    named = dict(zip(("images", "classes", "nouns", "prompts"), case, strict=False))
+    named = dict(zip(CASE, case, strict=True))
     row: dict[str, Any] = {"method": method, **named, "capped": False}
     command = [sys.executable, __file__, "--measure", method, json.dumps(case)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
