@@ -7,8 +7,9 @@ from scipy.sparse import csr_array, random_array
 
 from nouncut.compute import (
     apply_series,
-    half_floats,
+    empty_rows,
     inner_products,
+    pack_rows,
     pair_products,
     softmax_rows,
     tall_product,
@@ -54,7 +55,11 @@ def test_products_of_pairs(packed):
     rng = np.random.default_rng(0)
     X = rng.random((50, 700), dtype=np.float32)
     pairs = csr_array(random_array((50, 50), density=0.2, rng=1, format="csr"))
-    found = pair_products(pairs, half_floats(X) if packed else X, n_threads=2)
+    rows = X
+    if packed:
+        rows = empty_rows(*X.shape)
+        pack_rows(X, rows)
+    found = pair_products(pairs, rows, n_threads=2)
     left, right = pairs.nonzero()
     expected = np.einsum("ij,ij->i", X[left], X[right])
     np.testing.assert_allclose(found, expected, rtol=1e-3 if packed else 1e-5)

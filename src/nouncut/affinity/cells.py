@@ -18,7 +18,7 @@ from nouncut.affinity.kernels import unit_rows
 from nouncut.compute import blas_threads, run_tasks
 
 _CELL_SIZE = 500
-_NEAR_SHARE = 0.04
+_NEAR_SHARE = 0.03
 _FEWEST_NEAR = 24
 _IMAGES_PER_CENTRE = 50
 _ROUNDS = 6

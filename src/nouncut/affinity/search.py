@@ -25,7 +25,7 @@ from nouncut.affinity.neighbors import (
     search_blocks,
     strongest_first,
 )
-from nouncut.compute import half_floats, pair_products
+from nouncut.compute import PackedRows, empty_rows, pack_rows, pair_products
 from nouncut.progress import Progress
 
 Search = Literal["auto", "exact", "candidates"]
@@ -196,13 +196,16 @@ def _find_pairs(
     """
     features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
+    in_cells = len(features) >= _CELLS_FROM
     if prompts:
         mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
-        factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
+        # Longer factors of very many images would not fit in memory.
+        rank = RANK if in_cells else effort * RANK
+        factors = [noun_factors(semantic, mean, tau, rank=rank, n_threads=n_threads)]
     # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
     n_candidates = min(len(features) - 1, effort * (3 if is_cheap else 2) * q if prompts else q)
-    if len(features) < _CELLS_FROM:
+    if not in_cells:
         found = kernel_neighbors(
             features, factors, n_candidates, n_threads=n_threads, progress=progress
         )[0]
@@ -275,19 +278,19 @@ def _evaluate_prompt(
     n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / room))))
     for part in np.array_split(np.arange(len(nouns)), n_parts):
         columns = slice(part[0], part[-1] + 1)
-        halves = np.empty((len(semantic), len(part)), np.uint16)
+        packed = empty_rows(len(semantic), len(part))
 
         def pack(
             rows: slice,
             block: NDArray[Any],
-            halves: NDArray[Any] = halves,
+            packed: PackedRows = packed,
             columns: slice = columns,
         ) -> None:
-            halves[rows] = half_floats(block[:, columns].astype(np.float32))
+            pack_rows(block[:, columns].astype(np.float32, copy=False), packed, rows.start)
             overlaps[:, rows] = own @ block.T
 
         softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads)
-        products += pair_products(pairs, halves, n_threads)
+        products += pair_products(pairs, packed, n_threads)
     return products, overlaps
 
 

@@ -4,24 +4,23 @@ Nothing here knows about images, nouns or clusters.
 """
 
 from nouncut.compute.dense import inner_products, tall_product
-from nouncut.compute.exponentials import half_floats, softmax_rows
+from nouncut.compute.exponentials import softmax_rows
 from nouncut.compute.functions import apply_functions
 from nouncut.compute.memory import available_memory
-from nouncut.compute.products import (
-    apply_series,
-    pair_products,
-    sparse_product,
-)
+from nouncut.compute.packing import PackedRows, empty_rows, pack_rows
+from nouncut.compute.products import apply_series, pair_products, sparse_product
 from nouncut.compute.threads import blas_threads, count_threads, run_tasks
 
 __all__ = [
+    "PackedRows",
     "apply_functions",
     "apply_series",
     "available_memory",
     "blas_threads",
     "count_threads",
-    "half_floats",
+    "empty_rows",
     "inner_products",
+    "pack_rows",
     "pair_products",
     "run_tasks",
     "softmax_rows",

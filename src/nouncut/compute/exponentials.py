@@ -40,16 +40,8 @@ def _softmax(X: Any, factor: Any) -> None:
             X[row, column] *= share
 
 
-def _upper_halves(X: Any, out: Any) -> None:
-    for row in range(X.shape[0]):
-        for column in range(X.shape[1]):
-            bits = np.uint32(np.float32(X[row, column]).view(np.uint32) + np.uint32(0x8000))
-            out[row, column] = np.uint16(bits >> np.uint32(16))
-
-
 # Without strict order the sums of a row are taken several at a time, always in the same way.
 _compiled_softmax = njit(nogil=True, cache=True, fastmath=True)(_softmax)
-_compiled_halves = njit(nogil=True, cache=True)(_upper_halves)
 
 
 def softmax_rows(X: NDArray[Any], tau: float) -> None:
@@ -78,28 +70,3 @@ def softmax_rows(X: NDArray[Any], tau: float) -> None:
     X /= X.dtype.type(tau)
     np.exp(X, out=X)
     X /= X.sum(axis=1, keepdims=True)
-
-
-def half_floats(X: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return the upper halves of float32 numbers, rounded: the range of float32, three digits.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Numbers.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Sign, exponent and seven bits of the fraction ("bfloat16").
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute import half_floats
-    >>> (half_floats(np.array([[1.0, 0.1]], np.float32)).astype(np.uint32) << 16).view(np.float32)
-    array([[1.        , 0.10009766]], dtype=float32)
-    """
-    out = np.empty(X.shape, dtype=np.uint16)
-    _compiled_halves(X, out)
-    return out

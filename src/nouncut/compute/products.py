@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from nouncut.compute.packing import PackedRows
 from nouncut.compute.threads import run_tasks
 
 # Below this many multiplications a second thread costs more than it saves.
@@ -73,24 +74,21 @@ def _dot_pairs(indptr: Any, indices: Any, X: Any, out: Any, first: int, last: in
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _dot_half_pairs(
-    indptr: Any, indices: Any, halves: Any, out: Any, first: int, last: int
+def _dot_packed_pairs(
+    indptr: Any, indices: Any, numbers: Any, units: Any, out: Any, first: int, last: int
 ) -> None:
-    """Do what `_dot_pairs` does for packed rows; see `half_floats`."""
-    width = halves.shape[1]
+    """Do what `_dot_pairs` does for packed rows."""
+    width = numbers.shape[1]
     own = np.empty(width, dtype=np.float32)
     for row in range(first, last):
         for column in range(width):
-            own[column] = np.uint32(np.uint32(halves[row, column]) << np.uint32(16)).view(
-                np.float32
-            )
+            own[column] = units[row] * np.float32(numbers[row, column])
         for entry in range(indptr[row], indptr[row + 1]):
             other = indices[entry]
             total = np.float32(0)
             for column in range(width):
-                bits = np.uint32(np.uint32(halves[other, column]) << np.uint32(16))
-                total += own[column] * bits.view(np.float32)
-            out[entry] = total
+                total += own[column] * np.float32(numbers[other, column])
+            out[entry] = units[other] * total
 
 
 def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
@@ -213,7 +211,7 @@ def apply_series(
 
 
 def pair_products(
-    pairs: csr_array, X: NDArray[np.float32] | NDArray[np.uint16], n_threads: int = 1
+    pairs: csr_array, X: NDArray[np.float32] | PackedRows, n_threads: int = 1
 ) -> NDArray[np.float32]:
     """Return the dot products of chosen pairs of rows.
 
@@ -221,8 +219,8 @@ def pair_products(
     ----------
     pairs : csr_array of shape (n, n)
         The wanted pairs; its values do not matter.
-    X : ndarray of shape (n, width)
-        Rows, float32 or as `half_floats` packs them.
+    X : ndarray of shape (n, width) or PackedRows
+        Rows, float32 or packed.
     n_threads : int, default=1
         Threads to share the pairs.
 
@@ -235,16 +233,18 @@ def pair_products(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import half_floats, pair_products
+    >>> from nouncut.compute import pair_products
     >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
-    >>> pair_products(csr_array(np.array([[1, 1], [0, 0]])), half_floats(rows))
+    >>> pair_products(csr_array(np.array([[1, 1], [0, 0]])), rows)
     array([ 5., 11.], dtype=float32)
     """
     out = np.empty(pairs.nnz, dtype=np.float32)
-    dot = _dot_half_pairs if X.dtype == np.uint16 else _dot_pairs
 
     def multiply(part: tuple[int, int]) -> None:
-        dot(pairs.indptr, pairs.indices, X, out, *part)
+        if isinstance(X, PackedRows):
+            _dot_packed_pairs(pairs.indptr, pairs.indices, *X, out, *part)
+        else:
+            _dot_pairs(pairs.indptr, pairs.indices, X, out, *part)
 
     run_tasks(multiply, _even_parts(pairs, n_threads), n_threads)
     return out
