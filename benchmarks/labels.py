@@ -54,6 +54,7 @@ METHODS: dict[str, Callable[[NDArray[Any]], Any]] = {
 
 def measure(name: str, n_images: int, n_clusters: int, answer: Any) -> None:
     vectors, classes = make_vectors(n_images, n_clusters)
+    answer.send("ready")
     start = time.perf_counter()
     labels = METHODS[name](vectors)
     seconds = time.perf_counter() - start
@@ -75,6 +76,7 @@ def main() -> None:
             target=measure, args=(name, *size, theirs)
         )
         process.start()
+        ours.recv()
         found = {"seconds": arguments.limit, "ACC": None, "capped": True}
         if ours.poll(arguments.limit):
             found = ours.recv() | {"capped": False}
