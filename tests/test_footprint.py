@@ -28,6 +28,8 @@ data = make_clip_like(
 )
 small = make_clip_like(600, 3, n_nouns=20, n_prompts=2, random_state=0)
 NTKSpectralClustering(3, random_state=0).fit(small.features, noun_features=small.noun_features)
+# Forget the peak of making the data.
+open("/proc/self/clear_refs", "w").write("5")
 before = peak()
 model = NTKSpectralClustering(int(n_clusters), random_state=0, max_memory=limit or None)
 model.fit(data.features, noun_features=data.noun_features)
@@ -45,11 +47,11 @@ def taken(*case: float) -> float:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory from /proc")
 def test_a_limit_is_honoured_and_the_estimate_is_near():
-    n_images, n_clusters, n_nouns, n_prompts = case = 6000, 40, 4000, 2
+    n_images, n_clusters, n_nouns, n_prompts = case = 20_000, 40, 6000, 2
     needed = fit_footprint(n_images, 512, n_clusters, n_nouns=n_nouns, n_prompts=n_prompts)
     free = taken(*case, 0)
     assert 0.3 * needed.most / 1e9 < free < 1.3 * needed.most / 1e9
-    limit = 1.05 * needed.least / 1e9
+    limit = 1.1 * needed.least / 1e9
     assert taken(*case, limit) < limit < free
 
 

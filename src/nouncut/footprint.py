@@ -11,6 +11,9 @@ _HALF, _SINGLE, _DOUBLE, _INDEX = 2, 4, 8, 4
 _COPIES_OF_FEATURES = 3
 # Numbers that an image has for every candidate (pair, index, products) and every factor.
 _PER_CANDIDATE, _CANDIDATES_PER_NEIGHBOR, _FACTORS = 8, 3, 256
+# A noun has its probability for so many sampled images, three times in single and once in double
+# precision, and two more copies of its features.
+_SAMPLED_IMAGES, _COPIES_OF_NOUNS = 1024, 2
 # Of q chosen neighbours come about so many edges per image, in one graph and in all together.
 _EDGES, _ALL_EDGES = 1.7, 2.5
 # A graph exists as it was found, normalised, and in the order of the solver.
@@ -88,13 +91,14 @@ def fit_footprint(
     n_graphs = max(1, n_prompts)
     candidates = _CANDIDATES_PER_NEIGHBOR * n_neighbors
     per_image = candidates * _PER_CANDIDATE + _FACTORS + 2 * n_graphs * n_neighbors
+    per_noun = _SAMPLED_IMAGES * (3 * _SINGLE + _DOUBLE) + _COPIES_OF_NOUNS * n_features * _SINGLE
     edges = n_neighbors * n_graphs * _EDGES * _COPIES_OF_GRAPHS * (_DOUBLE + _INDEX)
     weights = n_neighbors * n_graphs * _ALL_EDGES * _DOUBLE
     brute_force = can_compare_all(n_images, n_features + n_nouns * n_prompts)
     vectors = max(_SPARE_SHARE * n_clusters, n_clusters + _SPARE_LEAST)
     return Footprint(
         base=_COPIES_OF_FEATURES * _SINGLE * n_images * n_features,
-        search=n_images * per_image * _SINGLE,
+        search=n_images * per_image * _SINGLE + n_nouns * per_noun,
         probabilities=n_images * n_nouns * (_SINGLE * n_prompts if brute_force else _HALF),
         cut=int(n_images * (edges + weights + _BLOCKS * vectors * _SINGLE)),
     )

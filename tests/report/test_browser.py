@@ -202,7 +202,7 @@ def visit(browser: Browser, coloured_run):
     yield go
     for one in visits:
         assert one.problems == []
-        beside = "#cluster-1-all img[src*='report-thumbnails/160/']"
+        beside = f"{one.report.parent.as_uri()}/report-thumbnails/"
         for url in one.requests:
             assert url == one.report.as_uri() or url.startswith(("data:", "blob:", beside))
     for context in contexts:
