@@ -79,7 +79,7 @@ def fit_footprint(
     Returns
     -------
     Footprint
-        Bytes, within about a third.
+        Bytes: near for large fits, more than enough for small ones.
 
     Examples
     --------
