@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nouncut.affinity import can_compare_all
+from nouncut.affinity.candidates import RANK, SAMPLE_SIZE
 
 _HALF, _SINGLE, _DOUBLE, _INDEX = 2, 4, 8, 4
 # The input, its unit rows, and these in another order.
 _COPIES_OF_FEATURES = 3
-# Numbers that an image has for every candidate (pair, index, products) and every factor.
-_PER_CANDIDATE, _CANDIDATES_PER_NEIGHBOR, _FACTORS = 8, 3, 256
-# A noun has its probability for so many sampled images, three times in single and once in double
+# Numbers that an image has for every candidate: pair, index, products.
+_PER_CANDIDATE, _CANDIDATES_PER_NEIGHBOR = 8, 3
+# A noun has its probability for every sampled image, three times in single and once in double
 # precision, and two more copies of its features.
-_SAMPLED_IMAGES, _COPIES_OF_NOUNS = 1024, 2
+_COPIES_OF_NOUNS = 2
 # Of q chosen neighbours come about so many edges per image, in one graph and in all together.
 _EDGES, _ALL_EDGES = 1.7, 2.5
 # A graph exists as it was found, normalised, and in the order of the solver.
@@ -90,8 +91,8 @@ def fit_footprint(
     """
     n_graphs = max(1, n_prompts)
     candidates = _CANDIDATES_PER_NEIGHBOR * n_neighbors
-    per_image = candidates * _PER_CANDIDATE + _FACTORS + 2 * n_graphs * n_neighbors
-    per_noun = _SAMPLED_IMAGES * (3 * _SINGLE + _DOUBLE) + _COPIES_OF_NOUNS * n_features * _SINGLE
+    per_image = candidates * _PER_CANDIDATE + RANK + 2 * n_graphs * n_neighbors
+    per_noun = SAMPLE_SIZE * (3 * _SINGLE + _DOUBLE) + _COPIES_OF_NOUNS * n_features * _SINGLE
     edges = n_neighbors * n_graphs * _EDGES * _COPIES_OF_GRAPHS * (_DOUBLE + _INDEX)
     weights = n_neighbors * n_graphs * _ALL_EDGES * _DOUBLE
     brute_force = can_compare_all(n_images, n_features + n_nouns * n_prompts)

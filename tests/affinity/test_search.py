@@ -124,7 +124,7 @@ def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
         np.testing.assert_allclose(left.values, right.values, rtol=1e-5)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("share", [0, 0.1, 0.5])
 def test_little_room_changes_nothing_but_the_time(data, share):
     room = share * 2 * data.features.shape[0] * len(data.noun_features[0])
     all_at_once = search(data, method="candidates")

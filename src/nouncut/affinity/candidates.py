@@ -19,7 +19,7 @@ from nouncut.affinity.kernels import softmax_blocks
 from nouncut.affinity.neighbors import Neighbors
 
 RANK = 256
-_SAMPLE_SIZE = 1024
+SAMPLE_SIZE = 1024
 
 
 def noun_factors(
@@ -64,7 +64,7 @@ def noun_factors(
     True
     """
     n_images = len(features)
-    picked = np.linspace(0, n_images - 1, min(n_images, _SAMPLE_SIZE)).astype(np.intp)
+    picked = np.linspace(0, n_images - 1, min(n_images, SAMPLE_SIZE)).astype(np.intp)
     sample = np.empty((len(picked), len(nouns)), np.float32)
 
     def keep(rows: slice, block: NDArray[Any]) -> None:

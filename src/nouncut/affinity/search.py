@@ -119,7 +119,7 @@ def search_neighbors(
     """
     kernel = _Kernel(features, semantic, prompts, tau)
     n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
-    room = np.inf if max_bytes is None else max_bytes
+    room = np.inf if max_bytes is None else max(max_bytes, 1.0)
     quick = can_compare_all(n_images, features.shape[1] + n_nouns)
     fits = 4.0 * n_images * n_nouns <= room
     if method == "exact" or (method == "auto" and quick and fits):
@@ -136,8 +136,8 @@ def search_neighbors(
             break
     else:
         warnings.warn(
-            f"The search found {recall:.1%} of the nearest images: the nouns of different prompts "
-            "tell the images apart in very different ways, or tau is very small.",
+            f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
+            "other, prompts disagree about them, or tau is very small.",
             stacklevel=4,
         )
     neighbors = [strongest_first(_back_from(order, own), kernel.scale) for own in found]
