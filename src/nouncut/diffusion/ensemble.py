@@ -182,12 +182,13 @@ def ensemble_graphs(
     )
     graph = mean_graph(graphs, exact.prompt_weights)
     vectors = dense_cut(exact.affinity, n_clusters)
+    n_spare = guard_vectors(n_clusters)
     return Ensemble(
         graph,
         Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors),
         exact.prompt_weights,
         exact.losses,
-        top_eigenpairs(graph, n_clusters, n_spare=guard_vectors(n_clusters)).values,
+        top_eigenpairs(graph, n_clusters, n_spare=n_spare, random_state=0).values,
         exact.objective,
         exact.weight_steps,
         "exact",
