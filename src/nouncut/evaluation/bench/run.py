@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
-from nouncut.baselines import METHODS, Problem
+from nouncut.baselines import METHODS, Method, Problem
+from nouncut.compute import count_threads
 from nouncut.encoders import Encoder, ModelUnavailableError, load_encoder
 from nouncut.evaluation.bench.results import Result, ResultFolder
 from nouncut.evaluation.bench.subject import Subject, Workshop, filter_templates
@@ -232,6 +237,19 @@ def _fill_table(plan: Plan, datasets: list[Dataset], workshop: Workshop, found: 
     )
 
 
+@dataclass(frozen=True)
+class _Run:
+    """A row to be computed for a seed, and what decides the result."""
+
+    row: Row
+    seed: int
+    facts: Mapping[str, Any]
+
+    @property
+    def method(self) -> Method:
+        return METHODS[self.row.method or ""]
+
+
 def _run_rows(
     plan: Plan, subject: Subject, workshop: Workshop
 ) -> Iterator[tuple[Row, Result, bool]]:
@@ -240,19 +258,33 @@ def _run_rows(
     folder = ResultFolder(plan.output / "results")
     rows = [row for row in plan.layout.rows if row.method]
     problems = _Problems(subject, any("gradnorm" in (row.method or "") for row in rows))
-    done = 0
+    done = count(1)
     for seed in range(plan.seeds):
+        runs = []
         for row in rows:
             facts = subject.facts(seed, row.vocabulary)
             facts |= {"method": row.method, "model_name": workshop.model}
-            result = None if plan.again else folder.read(facts)
-            is_new = result is None
-            if result is None:
-                result = _run_once(row, problems.get(seed, row), seed, subject)
-                folder.write(facts, result)
-            done += 1
-            report(f"methods on {subject.name}", done, plan.seeds * len(rows))
-            yield row, result, is_new
+            kept = None if plan.again else folder.read(facts)
+            if kept is None:
+                runs.append(_Run(row, seed, facts))
+            else:
+                report(f"methods on {subject.name}", next(done), plan.seeds * len(rows))
+                yield row, kept, False
+        for row, result in _compute(runs, problems, subject.labels, folder):
+            report(f"methods on {subject.name}", next(done), plan.seeds * len(rows))
+            yield row, result, True
+
+
+def _compute(
+    runs: list[_Run], problems: _Problems, labels: NDArray[np.intp], folder: ResultFolder
+) -> Iterator[tuple[Row, Result]]:
+    """Compute rows, and yield each as soon as it is there."""
+    # A head trains on one core, so as many as there are cores train side by side.
+    for is_trained, n_jobs in ((False, 1), (True, count_threads(None))):
+        own = [run for run in runs if run.method.needs_torch is is_trained]
+        tasks = [delayed(_run_once)(run, problems.get(run), labels, folder) for run in own]
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        yield from zip((run.row for run in own), results, strict=True)
 
 
 class _Problems:
@@ -262,21 +294,25 @@ class _Problems:
         self._subject, self._with_gradnorm = subject, with_gradnorm
         self._made: dict[tuple[int, str], Problem] = {}
 
-    def get(self, seed: int, row: Row) -> Problem:
-        key = (seed, row.vocabulary)
+    def get(self, run: _Run) -> Problem:
+        key = (run.seed, run.row.vocabulary)
         if key not in self._made:
-            self._made = {known: made for known, made in self._made.items() if known[0] == seed}
-            self._made[key] = self._subject.problem(
-                seed, row.vocabulary, with_gradnorm=self._with_gradnorm
-            )
+            self._made = {known: made for known, made in self._made.items() if known[0] == run.seed}
+            self._made[key] = self._subject.problem(*key, with_gradnorm=self._with_gradnorm)
         return self._made[key]
 
 
-def _run_once(row: Row, problem: Problem, seed: int, subject: Subject) -> Result:
+def _run_once(
+    run: _Run, problem: Problem, labels: NDArray[np.intp], folder: ResultFolder
+) -> Result:
+    if run.method.needs_torch:
+        import_module("torch")  # Which takes longer than some methods, once.
     start = time.perf_counter()
-    labels = METHODS[row.method or ""].fit_predict(problem, seed)
+    found = run.method.fit_predict(problem, run.seed)
     seconds = time.perf_counter() - start
-    return Result(*clustering_scores(subject.labels, labels), seconds=seconds)
+    result = Result(*clustering_scores(labels, found), seconds=seconds)
+    folder.write(run.facts, result)
+    return result
 
 
 def _measure_times(plan: Plan, datasets: list[Dataset], workshop: Workshop) -> Iterator[StageTimes]:
