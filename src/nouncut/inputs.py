@@ -91,7 +91,7 @@ def unit_features(features: Any, name: str) -> NDArray[np.float32]:
     array([[0.6, 0.8]], dtype=float32)
     """
     dense = features.toarray() if issparse(features) else features
-    unit = unit_rows(dense).astype(np.float32)
+    unit = unit_rows(dense).astype(np.float32, copy=False)
     empty = np.flatnonzero(~unit.any(axis=1))
     if len(empty):
         warnings.warn(

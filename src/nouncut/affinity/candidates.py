@@ -72,11 +72,11 @@ def noun_factors(
 
     softmax_blocks(features[picked], nouns, tau, keep, n_threads)
     if len(picked) <= len(nouns):
-        squares, left = eigh(sample.astype(np.float64) @ sample.T)
+        squares, left = eigh(sample.astype(np.float64) @ sample.T, driver="evd")
         large = squares > 1e-9 * squares[-1]
         directions = sample.T @ (left[:, large] / np.sqrt(squares[large])).astype(np.float32)
     else:
-        directions = eigh(sample.T.astype(np.float64) @ sample)[1].astype(np.float32)
+        directions = eigh(sample.T.astype(np.float64) @ sample, driver="evd")[1].astype(np.float32)
     directions = np.ascontiguousarray(directions[:, ::-1][:, :rank])
     factors = np.empty((n_images, directions.shape[1]), np.float32)
 

@@ -7,7 +7,7 @@ and whole blocks of it, cell against cell, are matrix products, which a CPU does
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from scipy.sparse import csr_array
 from nouncut.affinity.kernels import unit_rows
 from nouncut.compute import blas_threads, run_tasks
 
+# Rows that describe some images, given by a slice or by their numbers.
+Describe = Callable[[Any], NDArray[np.float32]]
 _CELL_SIZE = 500
 _NEAR_SHARE = 0.03
 _FEWEST_NEAR = 24
@@ -63,11 +65,15 @@ def near_blocks(
     >>> sorted(order.tolist()), len(blocks)
     ([0, 1, 2, 3], 3)
     """
-    rows = np.hstack([features, *(unit_rows(part) for part in factors)]).astype(np.float32)
-    rows -= rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-    n_cells = max(1, -(-len(rows) // cell_size))
-    centers = _centers(rows, n_cells, n_threads)
-    cells = _nearest(rows, centers, n_threads)
+
+    def describe(images: Any) -> NDArray[np.float32]:
+        parts = [features[images], *(unit_rows(part[images]) for part in factors)]
+        return np.hstack(parts).astype(np.float32, copy=False)
+
+    n_images = len(features)
+    n_cells = max(1, -(-n_images // cell_size))
+    centers = _centers(describe, n_images, n_cells, n_threads)
+    cells = _nearest(describe, n_images, centers, n_threads)
     order = np.argsort(cells, kind="stable")
     ends = np.cumsum(np.bincount(cells, minlength=n_cells))
     parts = [slice(int(a), int(b)) for a, b in zip(np.r_[0, ends[:-1]], ends, strict=True)]
@@ -80,13 +86,15 @@ def near_blocks(
     return order, [(parts[a], parts[b]) for a, b in sorted(pairs) if filled[a] and filled[b]]
 
 
-def _centers(rows: NDArray[Any], n_cells: int, n_threads: int) -> NDArray[np.float32]:
-    """Return the centres of k-means on a sample of the rows, evenly spaced throughout."""
-    size = min(len(rows), n_cells * _IMAGES_PER_CENTRE)
-    sample = rows[np.linspace(0, len(rows) - 1, size).astype(np.intp)]
+def _centers(
+    describe: Describe, n_images: int, n_cells: int, n_threads: int
+) -> NDArray[np.float32]:
+    """Return the centres of k-means on a sample of the images, evenly spaced throughout."""
+    size = min(n_images, n_cells * _IMAGES_PER_CENTRE)
+    sample = describe(np.linspace(0, n_images - 1, size).astype(np.intp))
     centers = sample[np.linspace(0, size - 1, n_cells).astype(np.intp)]
     for _ in range(_ROUNDS):
-        cells = _nearest(sample, centers, n_threads)
+        cells = _nearest(sample.__getitem__, size, centers, n_threads)
         members = csr_array((np.ones(size, np.float32), (cells, np.arange(size))))
         members.resize((n_cells, size))
         sizes = np.bincount(cells, minlength=n_cells)[:, None]
@@ -95,14 +103,16 @@ def _centers(rows: NDArray[Any], n_cells: int, n_threads: int) -> NDArray[np.flo
     return centers
 
 
-def _nearest(rows: NDArray[Any], centers: NDArray[Any], n_threads: int) -> NDArray[np.intp]:
-    nearest = np.empty(len(rows), dtype=np.intp)
+def _nearest(
+    describe: Describe, n_images: int, centers: NDArray[Any], n_threads: int
+) -> NDArray[np.intp]:
+    nearest = np.empty(n_images, dtype=np.intp)
     half_squares = np.square(centers).sum(axis=1) / 2
 
     def choose(first: int) -> None:
         part = slice(first, first + _ROWS_AT_ONCE)
-        nearest[part] = np.argmax(rows[part] @ centers.T - half_squares, axis=1)
+        nearest[part] = np.argmax(describe(part) @ centers.T - half_squares, axis=1)
 
     with blas_threads(1):
-        run_tasks(choose, range(0, len(rows), _ROWS_AT_ONCE), n_threads)
+        run_tasks(choose, range(0, n_images, _ROWS_AT_ONCE), n_threads)
     return nearest

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from itertools import combinations_with_replacement, count
+from itertools import combinations_with_replacement, count, pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from nouncut.compute import blas_threads, run_tasks
 from nouncut.progress import Progress
@@ -107,17 +108,31 @@ def _offer_both(
 
 
 @njit(nogil=True, cache=True)
-def offer_pairs(indptr: Any, others: Any, products: Any, values: Any, indices: Any) -> None:
-    """Offer the two images of every pair to each other."""
-    for i in range(len(indptr) - 1):
+def _offer_pairs(
+    indptr: Any, others: Any, products: Any, values: Any, indices: Any, first: int, last: int
+) -> None:
+    """Offer the two images of every pair to each other, where they are in a range."""
+    for i in range(last):
         for entry in range(indptr[i], indptr[i + 1]):
             value = products[entry]
             j = others[entry]
             if value > 0:
-                if value >= values[i, 0]:
+                if i >= first and value >= values[i, 0]:
                     _offer(value, j, values[i], indices[i])
-                if value >= values[j, 0]:
+                if first <= j < last and value >= values[j, 0]:
                     _offer(value, i, values[j], indices[j])
+
+
+def offer_pairs(
+    pairs: csr_array, products: NDArray[np.float32], found: Neighbors, n_threads: int = 1
+) -> None:
+    """Offer the two images of every pair, above the diagonal, to each other's heaps."""
+
+    def offer(part: tuple[int, int]) -> None:
+        _offer_pairs(pairs.indptr, pairs.indices, products, found.values, found.indices, *part)
+
+    cuts = np.linspace(0, pairs.shape[0], n_threads + 1).astype(int).tolist()
+    run_tasks(offer, list(pairwise(cuts)), n_threads)
 
 
 def kernel_neighbors(

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from nouncut.affinity.candidates import RANK, candidate_pairs, noun_factors
 from nouncut.affinity.cells import near_blocks
@@ -25,7 +24,14 @@ from nouncut.affinity.neighbors import (
     search_blocks,
     strongest_first,
 )
-from nouncut.compute import PackedRows, empty_rows, pack_rows, pair_products
+from nouncut.compute import (
+    PackedRows,
+    cache_order,
+    empty_rows,
+    pack_rows,
+    pair_products,
+    reorder,
+)
 from nouncut.progress import Progress
 
 Search = Literal["auto", "exact", "candidates"]
@@ -211,8 +217,8 @@ def _find_pairs(
         )[0]
         pairs = candidate_pairs(found)
         both_ways = csr_array(pairs + pairs.T)
-        order = np.asarray(reverse_cuthill_mckee(both_ways, symmetric_mode=True), np.intp)
-        return order, csr_array(triu(both_ways[order][:, order])), "candidates"
+        order = cache_order(both_ways)
+        return order, csr_array(triu(reorder(both_ways, order))), "candidates"
     order, blocks = near_blocks(features, factors, n_threads, effort=effort)
     ordered = [rows[order] for rows in factors]
     found = search_blocks(
@@ -251,7 +257,7 @@ def _rank_pairs(
         if kernel.prompts:
             semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, room, n_threads)
         found = nobody(len(features), q)
-        offer_pairs(pairs.indptr, pairs.indices, visual * semantic, found.values, found.indices)
+        offer_pairs(pairs, visual * semantic, found, n_threads)
         neighbors.append(found)
         recalls.append(_recall(found.indices[checked], truth * overlaps, checked))
         if progress:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 
@@ -81,4 +81,10 @@ def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
     context manager
         In force for the whole process while it is open.
     """
-    return threadpool_limits(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
+    return _libraries().limit(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    # Looking for them takes longer than many a product.
+    return ThreadpoolController()
