@@ -257,8 +257,10 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         n_clusters = check_size(features, semantic, self.n_clusters, self.n_neighbors)
         self._settle_nouns(noun_features, nouns, semantic)
         with blas_threads(count_threads(self.n_jobs)):
-            directed = self._neighbor_graphs(features, semantic, progress)
-            graphs = [symmetrize_graph(graph, self.neighbors) for graph in directed]
+            graphs = self._neighbor_graphs(features, semantic, progress)
+            # One replaces the other: those of very many images fill the memory.
+            for number, graph in enumerate(graphs):
+                graphs[number] = symmetrize_graph(graph, self.neighbors)
             return self._cut(graphs, features, semantic, n_clusters, progress)
 
     def predict(self, X: ArrayLike, semantic_features: ArrayLike | None = None) -> NDArray[np.intp]:
@@ -413,14 +415,17 @@ class NTKSpectralClustering(ClusterMixin, BaseEstimator):
         kept = np.delete(np.arange(len(features)), strays)
         if len(strays):
             graphs = [graph[kept][:, kept] for graph in graphs]
-        parts = [normalize_graph(graph) for graph in graphs]
+        self._degrees = []
+        for number, graph in enumerate(graphs):
+            graphs[number], degrees = normalize_graph(graph)
+            self._degrees.append(degrees)
+        del every_edge
         rng = check_random_state(self.random_state)
-        found = self._diffuse([graph for graph, _ in parts], n_clusters, rng, progress)
+        found = self._diffuse(graphs, n_clusters, rng, progress)
 
         self._fit_images = kept
         self._fit_features = features[kept] if len(strays) else features
         self._fit_semantic = semantic[kept] if len(strays) else semantic
-        self._degrees = [degrees for _, degrees in parts]
         self._graph_weights, self._eigenpairs = found.prompt_weights, found.eigenpairs
         directions = unit_rows(found.eigenpairs.vectors)
         labels = assign_labels(

@@ -6,14 +6,18 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
 from nouncut.compute import (
     apply_functions,
     available_memory,
     count_threads,
+    entries_in,
     run_tasks,
     sparse_product,
+    with_entries,
 )
 from nouncut.compute import memory as memory_module
 
@@ -87,3 +91,22 @@ def test_a_containers_limit_counts(tmp_path, monkeypatch):
     assert available_memory() == 3000
     (tmp_path / "memory.max").write_text("max\n")
     assert available_memory() != 3000
+
+
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 12), seed=st.integers(0, 1000), n_threads=st.integers(1, 2))
+def test_entries_in_a_pattern_are_those_of_the_dense_matrices(n, seed, n_threads):
+    rng = np.random.default_rng(seed)
+    pattern = csr_array((rng.random((n, n)) < 0.5).astype(float))
+    dense = [rng.random((n, n)) * (rng.random((n, n)) < 0.4) for _ in range(3)]
+    matrices = [csr_array(matrix) for matrix in dense]
+    for matrix in matrices:  # In whatever order a product has left them.
+        for row in range(n):
+            part = slice(matrix.indptr[row], matrix.indptr[row + 1])
+            matrix.indices[part] = matrix.indices[part][::-1]
+            matrix.data[part] = matrix.data[part][::-1]
+        matrix.has_sorted_indices = False
+    found = entries_in(pattern, matrices, n_threads)
+    for own, expected in zip(found, dense, strict=True):
+        rebuilt = with_entries(pattern, own).toarray()
+        np.testing.assert_array_equal(rebuilt, expected * (pattern.toarray() > 0))

@@ -5,6 +5,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from nouncut.affinity import even_mean
+from nouncut.compute import patterns as patterns_module
+from nouncut.compute import with_entries
 from nouncut.diffusion import (
     dense_cut,
     diffused,
@@ -100,13 +102,29 @@ def test_the_objective_does_not_rise(small_data, prompt_graphs):
     assert np.all(np.diff(found.objective) <= 1e-6 * found.objective[0])
 
 
-def test_common_pattern_holds_every_graph(random_graphs):
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("lambda_", [1.0, 10.0])
+def test_rounds_that_are_left_out_would_not_have_changed_the_weights(
+    prompt_graphs, monkeypatch, name, lambda_
+):
+    data = make_clip_like(n_prompts=4, **SETS[name])
+    graphs = prompt_graphs(data)
+    k = SETS[name]["n_clusters"]
+    short = spectral_diffusion(graphs, k, lambda_=lambda_, random_state=0)
+    monkeypatch.setattr(spectral_module, "_relative_shift", lambda *_: np.inf)
+    long = spectral_diffusion(graphs, k, lambda_=lambda_, max_iter=8, random_state=0)
+    assert len(short.objective) <= len(long.objective)
+    np.testing.assert_allclose(short.prompt_weights, long.prompt_weights, atol=2e-3)
+
+
+def test_common_pattern_holds_every_graph(random_graphs, monkeypatch):
     graphs = random_graphs(30, 3, seed=0)
-    pattern, edges = _common_pattern(graphs)
+    monkeypatch.setattr(patterns_module, "_WORTH_ORDERING", 0)
+    order, pattern, edges = _common_pattern(graphs)
+    assert np.any(np.diff(order) != 1)
     for graph, own in zip(graphs, edges, strict=True):
-        rebuilt = pattern.copy()
-        rebuilt.data = own
-        np.testing.assert_array_equal(rebuilt.toarray(), graph.toarray())
+        rebuilt = with_entries(pattern, own)
+        np.testing.assert_array_equal(rebuilt.toarray(), graph.toarray()[order][:, order])
 
 
 def test_auto_is_exact_for_few_images_and_spectral_for_many(
@@ -144,7 +162,7 @@ def test_single_precision_and_cache_order_change_no_cluster(prompt_graphs, monke
     graphs = prompt_graphs(data)
     exact = ensemble_graphs(graphs, 20, solver="exact", n_threads=2)
     monkeypatch.setattr(eigen_module, "_DOUBLE_ENTRIES", 0)
-    monkeypatch.setattr(ensemble_module, "_WORTH_ORDERING", 0)
+    monkeypatch.setattr(patterns_module, "_WORTH_ORDERING", 0)
     fast = ensemble_graphs(graphs, 20, solver="spectral", random_state=0, n_threads=2)
     assert fast.eigenpairs.vectors.dtype == np.float32
     labels = [assign_labels(found.eigenpairs.vectors) for found in (exact, fast)]

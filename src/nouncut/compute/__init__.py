@@ -8,6 +8,7 @@ from nouncut.compute.exponentials import softmax_rows
 from nouncut.compute.functions import apply_functions
 from nouncut.compute.memory import available_memory
 from nouncut.compute.packing import PackedRows, empty_rows, pack_rows
+from nouncut.compute.patterns import cache_order, entries_in, reorder, with_entries
 from nouncut.compute.products import apply_series, pair_products, sparse_product
 from nouncut.compute.threads import blas_threads, count_threads, run_tasks
 
@@ -17,13 +18,17 @@ __all__ = [
     "apply_series",
     "available_memory",
     "blas_threads",
+    "cache_order",
     "count_threads",
     "empty_rows",
+    "entries_in",
     "inner_products",
     "pack_rows",
     "pair_products",
+    "reorder",
     "run_tasks",
     "softmax_rows",
     "sparse_product",
     "tall_product",
+    "with_entries",
 ]

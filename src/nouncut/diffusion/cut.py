@@ -149,7 +149,8 @@ def _diffuse(
     values, vectors = eigenpairs.values[:k], eigenpairs.vectors[:, :k]
     precision = vectors.dtype.type
     inside = inner_products(vectors, block, n_threads, multiply_in=precision)
-    outside = block - tall_product(vectors, inside, n_threads)
+    outside = tall_product(vectors, inside, n_threads)
+    np.subtract(block, outside, out=outside)
     (spread,) = apply_functions(
         [partial(diffused, mu=mu)],
         graph,

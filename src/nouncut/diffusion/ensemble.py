@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from nouncut.affinity import even_mean, mean_graph
-from nouncut.compute import available_memory
+from nouncut.affinity import mean_graph
+from nouncut.compute import available_memory, cache_order, reorder
 from nouncut.diffusion.cut import dense_cut, graph_eigenvalues
 from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
 from nouncut.diffusion.spectral import spectral_diffusion
@@ -22,7 +21,6 @@ from nouncut.spectral.eigen import guard_vectors
 Solver = Literal["auto", "exact", "spectral"]
 # Exact diffusion takes about a second here, and its time grows with the cube of the size.
 _EXACT_SIZE = 500
-_WORTH_ORDERING = 5000
 
 
 class Ensemble(NamedTuple):
@@ -133,9 +131,9 @@ def ensemble_graphs(
     array([1.])
     """
     if len(graphs) == 1:
-        order = _cache_order(graphs[0])
+        order = cache_order(graphs[0])
         values, vectors = top_eigenpairs(
-            _reordered(graphs[0], order),
+            reorder(graphs[0], order),
             n_clusters,
             n_spare=guard_vectors(n_clusters),
             random_state=random_state,
@@ -148,10 +146,8 @@ def ensemble_graphs(
             graphs[0], cut, np.ones(1), nothing, values, nothing, np.empty((0, 1)), None
         )
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
-        order = _cache_order(even_mean(graphs))
-        back = np.argsort(order)
         found = spectral_diffusion(
-            [_reordered(graph, order) for graph in graphs],
+            graphs,
             n_clusters,
             mu=mu,
             lambda_=lambda_,
@@ -162,8 +158,8 @@ def ensemble_graphs(
             progress=progress,
         )
         return Ensemble(
-            _reordered(found.graph, back),
-            Eigenpairs(found.eigenpairs.values, found.eigenpairs.vectors[back]),
+            found.graph,
+            found.eigenpairs,
             found.prompt_weights,
             found.losses,
             found.spectrum,
@@ -193,16 +189,3 @@ def ensemble_graphs(
         exact.weight_steps,
         "exact",
     )
-
-
-def _cache_order(graph: csr_array) -> NDArray[Any]:
-    """Return an order in which most neighbours are close: products then find them in the cache."""
-    if graph.shape[0] < _WORTH_ORDERING:
-        return np.arange(graph.shape[0])
-    return np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True))
-
-
-def _reordered(graph: csr_array, order: NDArray[Any]) -> csr_array:
-    result = csr_array(graph[order][:, order])
-    result.sort_indices()
-    return result

@@ -28,7 +28,16 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from nouncut.affinity import even_mean
-from nouncut.compute import apply_functions, inner_products, sparse_product, tall_product
+from nouncut.compute import (
+    apply_functions,
+    cache_order,
+    entries_in,
+    inner_products,
+    reorder,
+    sparse_product,
+    tall_product,
+    with_entries,
+)
 from nouncut.diffusion.cut import diffused, graph_eigenvalues, implied_cut, rest_ceiling
 from nouncut.diffusion.weights import simplex_weights
 from nouncut.progress import Progress
@@ -38,6 +47,11 @@ from nouncut.spectral.eigen import guard_vectors
 N_PROBES = 32
 # The probes tell weights no better than this: rounds that change less are not worth their time.
 _WEIGHT_NOISE = 1e-3
+# The next change of the weights is, relative to the last, two to six times the relative change of
+# the mean graph; more where both are tiny.
+_PER_SHIFT = 10
+# Residuals of eigenpairs below this change no label.
+_RESIDUAL = 1e-4
 # Up to so many vectors all their overlaps are computed; beyond, so many mixtures tell their sum.
 _EXACT_OVERLAP, _MIXTURES = 256, 64
 _VECTORS_AT_ONCE = 256
@@ -129,30 +143,79 @@ def spectral_diffusion(
     array([0.5, 0.5])
     """
     rng = check_random_state(random_state)
-    probes = rng.choice([-1.0, 1.0], size=(graphs[0].shape[0], n_probes))
-    weights = np.full(len(graphs), 1 / len(graphs))
-    pattern, edges = _common_pattern(graphs)
-    start = None
+    order, pattern, edges = _common_pattern(graphs, n_threads)
+    settled = _settle_weights(
+        pattern, edges, n_clusters, mu, lambda_, max_iter, tol, n_probes, rng, n_threads, progress
+    )
+    del edges  # Which is as large as all graphs together.
+    graph = with_entries(pattern, settled.mean_edges)
+    vectors = implied_cut(graph, settled.pairs, n_clusters, mu, n_threads)
+    if progress:
+        progress("cutting", 1, 1)
+    back = np.argsort(order)
+    cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors[back])
+    graph = reorder(graph, back)
+    graph.eliminate_zeros()
+    return SpectralDiffusion(
+        graph,
+        cut,
+        settled.weight_steps[-1],
+        settled.losses,
+        settled.pairs.values,
+        np.array(settled.objective),
+        np.array(settled.weight_steps),
+    )
+
+
+class _Settled(NamedTuple):
+    """Weights that have settled, and the mean graph that they make."""
+
+    mean_edges: NDArray[np.float64]
+    pairs: Eigenpairs
+    losses: NDArray[np.float64]
+    objective: list[float]
+    weight_steps: list[NDArray[np.float64]]
+
+
+def _settle_weights(
+    pattern: csr_array,
+    edges: NDArray[np.float64],
+    n_clusters: int,
+    mu: float,
+    lambda_: float,
+    max_iter: int,
+    tol: float,
+    n_probes: int,
+    rng: np.random.RandomState,
+    n_threads: int,
+    progress: Progress | None,
+) -> _Settled:
+    """Find eigenpairs and weights in turn, until the weights settle."""
+    probes = rng.choice([-1.0, 1.0], size=(pattern.shape[0], n_probes))
+    weights = np.full(len(edges), 1 / len(edges))
+    tol = max(tol, _WEIGHT_NOISE)
+    start, next_change = None, np.inf
     objective: list[float] = []
     weight_steps: list[NDArray[np.float64]] = []
     while True:
         mean_edges = weights @ edges
-        graph = _with_edges(pattern, mean_edges)
+        graph = with_entries(pattern, mean_edges)
         pairs = top_eigenpairs(
             graph,
             n_clusters,
             n_spare=guard_vectors(n_clusters),
+            tol=_RESIDUAL,
             start=start,
             random_state=rng,
             n_threads=n_threads,
             progress=progress,
         )
-        if len(objective) == max_iter:
+        if len(objective) == max_iter or next_change <= tol:
             break
         split = _split_spectrum(graph, pairs, n_clusters, probes, mu, n_threads)
         losses = np.empty(len(edges))
         for prompt, own in enumerate(edges):
-            difference = _with_edges(pattern, own - mean_edges)
+            difference = with_entries(pattern, own - mean_edges)
             losses[prompt] = split.square - _two_sided_trace(difference, split, n_threads)
             if progress:
                 progress("weighing prompts", prompt + 1, len(edges))
@@ -160,37 +223,34 @@ def spectral_diffusion(
         weight_steps.append(weights)
         penalty = mu * split.distance + lambda_ / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
-        if np.abs(weights - before).max() <= max(tol, _WEIGHT_NOISE):
+        change = np.abs(weights - before).max()
+        if change <= tol:
             break
+        shift = _relative_shift(weights - before, edges, mean_edges)
+        next_change = _PER_SHIFT * shift * change
         start = pairs
-    vectors = implied_cut(graph, pairs, n_clusters, mu, n_threads)
-    if progress:
-        progress("cutting", 1, 1)
-    cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
-    graph.eliminate_zeros()
-    return SpectralDiffusion(
-        graph,
-        cut,
-        weights,
-        losses,
-        pairs.values,
-        np.array(objective),
-        np.array(weight_steps),
-    )
+    return _Settled(mean_edges, pairs, losses, objective, weight_steps)
 
 
-def _common_pattern(graphs: Sequence[csr_array]) -> tuple[csr_array, NDArray[np.float64]]:
-    """Return a graph with the edges of all graphs, and every graph's weights on these edges."""
-    pattern = even_mean(graphs)
-    numbers = _with_edges(pattern, np.arange(1, pattern.nnz + 1))
-    edges = np.zeros((len(graphs), pattern.nnz))
-    for graph, own in zip(graphs, edges, strict=True):
-        own[numbers.multiply(graph.astype(bool)).tocsr().data - 1] = graph.data
-    return pattern, edges
+def _relative_shift(
+    change: NDArray[np.float64], edges: NDArray[np.float64], mean_edges: NDArray[np.float64]
+) -> float:
+    """Return how far a change of weights moves the mean graph, relative to its size."""
+    return float(np.linalg.norm(change @ edges) / np.linalg.norm(mean_edges))
 
 
-def _with_edges(pattern: csr_array, edges: NDArray[Any]) -> csr_array:
-    return csr_array((edges, pattern.indices, pattern.indptr), shape=pattern.shape)
+def _common_pattern(
+    graphs: Sequence[csr_array], n_threads: int = 1
+) -> tuple[NDArray[np.intp], csr_array, NDArray[np.float64]]:
+    """Return an order of the images, a graph with all edges, and every graph's weights on them."""
+    union = even_mean(graphs)
+    union.sort_indices()
+    edges = entries_in(union, graphs, n_threads)
+    order = cache_order(union)
+    pattern = reorder(with_entries(union, np.arange(union.nnz)), order)
+    for own in edges:
+        own[:] = own[pattern.data]
+    return order, pattern, edges
 
 
 class _Split(NamedTuple):
@@ -226,7 +286,8 @@ def _split_spectrum(
     def twice(x: NDArray[Any]) -> NDArray[Any]:
         return x * diffused(x, mu) ** 2
 
-    probes = probes - tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
+    probes = probes.astype(vectors.dtype)
+    probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
     interval = spectrum_floor(graph), rest_ceiling(eigenpairs, k)
     smooth_probes, twice_probes = apply_functions(
         (smooth, twice), graph, probes, interval, n_threads=n_threads
@@ -241,7 +302,7 @@ def _split_spectrum(
     )
     trace = float(np.sum(diffused(values, mu))) + floor * rest + smooth_trace
     mean_trace = float(values @ twice(values)) + _mean_dot(
-        sparse_product(graph, probes, n_threads), twice_probes
+        sparse_product(graph.astype(probes.dtype), probes, n_threads), twice_probes
     )
     return _Split(
         pairs,
@@ -261,14 +322,15 @@ def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> fl
     """Return ``<A, S_b A S_b>`` for ``S_b = S_bar + difference``."""
     vectors, smooth = split.pairs.vectors, split.smooth
     s = split.probes.shape[1]
-    image = sparse_product(difference, np.hstack([split.probes, split.smooth_probes]), n_threads)
+    narrow = difference.astype(vectors.dtype)
+    image = sparse_product(narrow, np.hstack([split.probes, split.smooth_probes]), n_threads)
     on_probes, on_smooth = image[:, :s], image[:, s:]
-    quotients, squares, overlap = _on_vectors(difference, vectors, smooth, n_threads)
+    quotients, squares, overlap = _on_vectors(narrow, vectors, smooth, n_threads)
     linear = split.twice @ quotients + _mean_dot(split.twice_probes, on_probes)
     once_smooth = smooth @ squares + _mean_dot(on_probes, on_smooth)
     across = inner_products(vectors, image, n_threads)
     across_trace = smooth @ (across[:, s:] * across[:, :s]).sum(axis=1) / s
-    pairs = split.smooth_probes.T @ on_probes
+    pairs = inner_products(split.smooth_probes, on_probes, n_threads)
     # Two different probes, so that the square of their product is estimated without bias.
     outside = (np.sum(pairs * pairs.T) - np.sum(np.diag(pairs) ** 2)) / (s * (s - 1))
     quadratic = (
@@ -283,7 +345,6 @@ def _on_vectors(
     difference: csr_array, vectors: NDArray[Any], smooth: NDArray[Any], n_threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return ``x^T D x`` and ``||D x||^2`` of the leading vectors, and ``tr(R D R D)`` on them."""
-    difference = difference.astype(vectors.dtype)
     k = vectors.shape[1]
     quotients, squares = np.empty(k), np.empty(k)
     few = k <= _EXACT_OVERLAP

@@ -113,7 +113,8 @@ def top_eigenpairs(
         dense = S if isinstance(S, np.ndarray) else S.toarray()
         values, vectors = eigh(dense, subset_by_index=[n - wanted, n - 1])
         return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
-    dtype = np.float64 if n * size <= _DOUBLE_ENTRIES else np.float32
+    is_small = n * size <= _DOUBLE_ENTRIES
+    dtype = np.float64 if is_small and tol < _SINGLE_TOLERANCE else np.float32
     block = np.empty((n, size), dtype=dtype)
     n_known, highest = 0, _FIRST_GUESS
     if start is not None:
@@ -273,7 +274,7 @@ def definite_eigh(
             except LinAlgError:
                 rounding = max(10 * rounding, 1e-14 * len(overlap))
         half = solve_triangular(lower, inner, lower=True)
-        values, vectors = eigh(solve_triangular(lower, half.T, lower=True))
+        values, vectors = eigh(solve_triangular(lower, half.T, lower=True), driver="evd")
         vectors = solve_triangular(lower, vectors, lower=True, trans="T")
     return values[::-1], vectors[:, ::-1]
 
