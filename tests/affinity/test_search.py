@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from nouncut.affinity import (
     query_neighbors,
     search_neighbors,
 )
+from nouncut.affinity import cells as cells_module
 from nouncut.affinity import search as search_module
 from nouncut.affinity.cells import near_blocks
 from nouncut.evaluation import make_clip_like
@@ -142,13 +145,24 @@ def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, m
     efforts = []
     find_pairs = search_module._find_pairs
 
-    def noted(kernel, q, effort, *others):
+    def noted(kernel, q, in_cells, effort, *others):
         efforts.append(effort)
         # With hardly any candidates of their own the prompts' neighbours are missed.
-        return find_pairs(kernel, max(1, q * effort // 32), 1, *others)
+        return find_pairs(kernel, max(1, q * effort // 32), in_cells, 1, *others)
 
     monkeypatch.setattr(search_module, "_find_pairs", noted)
     with pytest.warns(UserWarning, match="of the nearest images"):
         found = search(data, method="candidates")
     assert efforts == [1, 4]
     assert found.recall < 0.995
+
+
+def test_cells_that_miss_neighbors_give_way_to_all_pairs(monkeypatch):
+    """Many small classes: with fewer cells than classes, alike images end up in different cells."""
+    data = make_clip_like(3000, 150, n_prompts=2, separation=0.5, random_state=0)
+    monkeypatch.setattr(search_module, "_CELLS_FROM", 1000)
+    monkeypatch.setattr(cells_module, "_FEWEST_NEAR", 2)
+    monkeypatch.setattr(search_module, "near_blocks", partial(near_blocks, cell_size=100))
+    found = search(data, method="candidates", n_threads=2)
+    assert found.method == "candidates"
+    assert found.recall >= 0.995

@@ -152,6 +152,13 @@ def test_weights_per_step(make_run, tmp_path):
     assert len({colour for colour in colours if not colour.startswith("var")}) == 2
 
 
+def test_a_single_step_is_no_curve(make_run, tmp_path):
+    one = {"weight_steps": [[0.6, 0.4]], "objective": [3.0]}
+    figure = by_name(make_run(tmp_path / "run", manifest=one))["diffusion"]
+    assert not list(parsed(figure.svg).iter(f"{SVG}polyline"))
+    assert figure.sentence.startswith("One step")
+
+
 def test_hostile_prompts_are_text(make_run, tmp_path):
     prompts = [
         {"template": HOSTILE[:40], "weight": 0.5},

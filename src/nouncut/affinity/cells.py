@@ -33,7 +33,6 @@ def near_blocks(
     n_threads: int = 1,
     *,
     cell_size: int = _CELL_SIZE,
-    effort: int = 1,
 ) -> tuple[NDArray[np.intp], list[tuple[slice, slice]]]:
     """Sort images into cells and say which cells are near each other.
 
@@ -47,8 +46,6 @@ def near_blocks(
         Threads; the result does not depend on it.
     cell_size : int, default=500
         Images in a cell on average.
-    effort : int, default=1
-        How many times as many cells as usual count as near.
 
     Returns
     -------
@@ -77,7 +74,7 @@ def near_blocks(
     order = np.argsort(cells, kind="stable")
     ends = np.cumsum(np.bincount(cells, minlength=n_cells))
     parts = [slice(int(a), int(b)) for a, b in zip(np.r_[0, ends[:-1]], ends, strict=True)]
-    n_near = min(n_cells, effort * max(_FEWEST_NEAR, round(_NEAR_SHARE * n_cells)))
+    n_near = min(n_cells, max(_FEWEST_NEAR, round(_NEAR_SHARE * n_cells)))
     distances = np.square(centers).sum(axis=1) - 2 * centers @ centers.T
     near = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
     pairs = {(min(a, b), max(a, b)) for a, others in enumerate(near.tolist()) for b in others}

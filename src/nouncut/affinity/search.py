@@ -42,8 +42,8 @@ _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
 _CHECKED_IMAGES = 64
 _FEW_NOUNS = 20_000
-# A search with too low a recall is repeated with more candidates.
-_ENOUGH, _EFFORTS = 0.995, (1, 4)
+# A search with too low a recall is repeated, with all pairs of images or with more candidates.
+_ENOUGH, _MORE = 0.995, 4
 
 
 class KernelSearch(NamedTuple):
@@ -94,7 +94,8 @@ def search_neighbors(
     method : {"auto", "exact", "candidates"}, default="auto"
         "exact" compares all images under every prompt. "candidates" does so under the mean
         prompt, in low rank, and evaluates the kernels of all prompts for the nearest pairs only;
-        from 300,000 images on within near cells only. "auto" is exact where that is quick.
+        from 300,000 images on within near cells, and only if that misses too many among all.
+        "auto" is exact where that is quick.
     max_bytes : float, optional
         Room for noun probabilities, which are the largest part of the search's memory. Where
         there is little, it takes longer.
@@ -111,7 +112,7 @@ def search_neighbors(
     Warns
     -----
     UserWarning
-        Where the recall stays below 0.995, with four times as many candidates as well.
+        Where the recall stays below 0.995, with all pairs or four times the candidates as well.
 
     Examples
     --------
@@ -134,8 +135,10 @@ def search_neighbors(
             features, probabilities, q, scale=kernel.scale, n_threads=n_threads, progress=progress
         )
         return KernelSearch(found, "exact", 1.0)
-    for effort in _EFFORTS:
-        order, pairs, used = _find_pairs(kernel, q, effort, n_threads, progress)
+    # Longer factors of very many images would not fit in memory.
+    attempts = [(True, 1), (False, 1)] if n_images >= _CELLS_FROM else [(False, 1), (False, _MORE)]
+    for in_cells, effort in attempts:
+        order, pairs = _find_pairs(kernel, q, in_cells, effort, n_threads, progress)
         ordered = kernel.in_order(order)
         found, recall = _rank_pairs(ordered, pairs, q, room, n_threads, progress)
         if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
@@ -147,7 +150,7 @@ def search_neighbors(
             stacklevel=4,
         )
     neighbors = [strongest_first(_back_from(order, own), kernel.scale) for own in found]
-    return KernelSearch(neighbors, used, recall)
+    return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
 
 
 def can_compare_all(n_images: int, width: int) -> bool:
@@ -193,21 +196,23 @@ class _Kernel(NamedTuple):
 
 
 def _find_pairs(
-    kernel: _Kernel, q: int, effort: int, n_threads: int, progress: Progress | None
-) -> tuple[NDArray[np.intp], csr_array, str]:
-    """Return the pairs that are near under the mean prompt.
+    kernel: _Kernel,
+    q: int,
+    in_cells: bool,
+    effort: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[NDArray[np.intp], csr_array]:
+    """Return the pairs that are near under the mean prompt, of near cells or of all images.
 
     They are pairs of places in an order of the images in which most of them lie close, so that
     their rows are found in the cache.
     """
     features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
-    in_cells = len(features) >= _CELLS_FROM
     if prompts:
         mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
-        # Longer factors of very many images would not fit in memory.
-        rank = RANK if in_cells else effort * RANK
-        factors = [noun_factors(semantic, mean, tau, rank=rank, n_threads=n_threads)]
+        factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
     # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
     n_candidates = min(len(features) - 1, effort * (3 if is_cheap else 2) * q if prompts else q)
@@ -218,13 +223,13 @@ def _find_pairs(
         pairs = candidate_pairs(found)
         both_ways = csr_array(pairs + pairs.T)
         order = cache_order(both_ways)
-        return order, csr_array(triu(reorder(both_ways, order))), "candidates"
-    order, blocks = near_blocks(features, factors, n_threads, effort=effort)
+        return order, csr_array(triu(reorder(both_ways, order)))
+    order, blocks = near_blocks(features, factors, n_threads)
     ordered = [rows[order] for rows in factors]
     found = search_blocks(
         features[order], ordered, n_candidates, blocks, n_threads=n_threads, progress=progress
     )[0]
-    return order, candidate_pairs(found), "cells"
+    return order, candidate_pairs(found)
 
 
 def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:

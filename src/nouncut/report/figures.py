@@ -183,6 +183,9 @@ def _diffusion(manifest: Mapping[str, Any]) -> _Sketch | None:
     sentence = (
         "Every step re-weights the prompts so that their graphs agree: the objective falls until "
         "nothing is gained any more, and prompts with longer bars counted for more."
+        if panels
+        else "One step weighted the prompts so that their graphs agree: those with longer bars "
+        "counted for more."
     )
     return _Sketch("diffusion", "Diffusion and prompt weights", stacked(rows), sentence)
 
