@@ -50,7 +50,7 @@ def test_a_limit_is_honoured_and_the_estimate_is_near():
     n_images, n_clusters, n_nouns, n_prompts = case = 8000, 20, 6000, 2
     needed = fit_footprint(n_images, 512, n_clusters, n_nouns=n_nouns, n_prompts=n_prompts)
     assert 0.1 * needed.most / 1e9 < taken(*case, 0) < 1.3 * needed.most / 1e9
-    limit = 1.1 * needed.least / 1e9
+    limit = 1.25 * needed.least / 1e9
     assert limit < needed.most / 1e9
     assert taken(*case, limit) < limit
 

@@ -128,7 +128,8 @@ def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.5])
-def test_little_room_changes_nothing_but_the_time(data, share):
+def test_little_room_changes_nothing_but_the_time(share):
+    data = make_clip_like(600, 10, n_nouns=60, n_prompts=2, separation=0.45, random_state=0)
     room = share * 2 * data.features.shape[0] * len(data.noun_features[0])
     all_at_once = search(data, method="candidates")
     in_parts = search(data, method="candidates", max_bytes=room)

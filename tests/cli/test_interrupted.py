@@ -40,22 +40,20 @@ def own_cache(nouncut_in, tmp_path):
     return nouncut_in(tmp_path, tmp_path / "cache")
 
 
-@pytest.fixture
-def command(photos, tiny_clip, words):
+@pytest.fixture(scope="module")
+def command(photos, tiny_clip):
+    words = photos.with_name("words.txt")
+    words.write_text("cat\ndog\nsea\nphoto\nred\ngreen\nblue\nstripe\ndoor\nrose")
     shared = ("--model", tiny_clip, "--vocabulary", words, "-o", "run", "--json")
     return ("cluster", photos, "-k", 5, *shared)
 
 
-@pytest.fixture
-def expected(nouncut, command, tmp_path):
+@pytest.fixture(scope="module")
+def expected(nouncut_in, cache, command, tmp_path_factory):
     """Return the labels of a run that nothing disturbed."""
-    nouncut(*command, cwd=undisturbed(tmp_path))
-    return open_run(tmp_path / "undisturbed" / "run").labels.tolist()
-
-
-def undisturbed(folder):
-    (folder / "undisturbed").mkdir()
-    return folder / "undisturbed"
+    folder = tmp_path_factory.mktemp("undisturbed")
+    nouncut_in(folder, cache)(*command)
+    return open_run(folder / "run").labels.tolist()
 
 
 def n_encoded(nouncut):
