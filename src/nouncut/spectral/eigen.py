@@ -30,8 +30,8 @@ _AMPLIFICATION: dict[Any, float] = {np.float64: 1e9, np.float32: 1e4}
 # Where a random block's eigenvalues may end; the first round tells.
 _FIRST_GUESS = 0.3
 _MAX_ROUNDS = 60
-# Larger blocks, and all for which it is enough, are held in single precision: the least residual
-# that it can reach.
+# Larger blocks are held in single precision, and so are all that need no smaller residual than it
+# can reach.
 _DOUBLE_ENTRIES = 2_000_000
 _SINGLE_TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 4096
