@@ -49,10 +49,12 @@ def taken(*case: float) -> float:
 def test_a_limit_is_honoured_and_the_estimate_is_near():
     n_images, n_clusters, n_nouns, n_prompts = case = 8000, 20, 6000, 2
     needed = fit_footprint(n_images, 512, n_clusters, n_nouns=n_nouns, n_prompts=n_prompts)
-    assert 0.1 * needed.most / 1e9 < taken(*case, 0) < 1.3 * needed.most / 1e9
-    limit = 1.25 * needed.least / 1e9
-    assert limit < needed.most / 1e9
-    assert taken(*case, limit) < limit
+    free = taken(*case, 0)
+    assert 0.1 * needed.most / 1e9 < free < 1.3 * needed.most / 1e9
+    limit = 1.1 * needed.least / 1e9
+    limited = taken(*case, limit)
+    # The estimate is generous for so few images: only less than without a limit proves anything.
+    assert limited < min(limit, 0.75 * free)
 
 
 def test_what_cannot_fit_is_said_before_it_begins():

@@ -170,11 +170,10 @@ def draw() -> Callable[..., list[Path]]:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory, cache, tiny_clip) -> Path:
+def finished(tmp_path_factory, cache, tiny_clip, words) -> Path:
     """Return a run of 24 pictures in 4 clusters, made by the command. Tests must not change it."""
     folder = tmp_path_factory.mktemp("finished")
     draw_pictures(folder / "photos", range(24))
-    words = write_words(folder)
     run = ("cluster", "photos", "-k", 4, "--vocabulary", words, "--output", "run")
     Nouncut(folder, cache)(*run, "--model", tiny_clip)
     return folder / "run"
@@ -185,10 +184,10 @@ def wait_for() -> Callable[..., Any]:
     return wait_until
 
 
-@pytest.fixture
-def words(tmp_path) -> Path:
+@pytest.fixture(scope="session")
+def words(tmp_path_factory) -> Path:
     """Return a file of words; they suit nothing, but are encoded in no time."""
-    return write_words(tmp_path)
+    return write_words(tmp_path_factory.mktemp("words"))
 
 
 def write_words(folder: Path) -> Path:

@@ -41,9 +41,7 @@ def own_cache(nouncut_in, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def command(photos, tiny_clip):
-    words = photos.with_name("words.txt")
-    words.write_text("cat\ndog\nsea\nphoto\nred\ngreen\nblue\nstripe\ndoor\nrose")
+def command(photos, tiny_clip, words):
     shared = ("--model", tiny_clip, "--vocabulary", words, "-o", "run", "--json")
     return ("cluster", photos, "-k", 5, *shared)
 

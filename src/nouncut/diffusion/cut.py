@@ -14,7 +14,8 @@ from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
 from nouncut.spectral.eigen import definite_eigh
 
 _MAX_RENEWALS = 12
-_RESIDUAL = 1e-4
+# Vectors that are nearer to eigenvectors than this give the same labels.
+RESIDUAL = 1e-4
 _POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-5, np.float32: 1e-4}
 
 
@@ -129,7 +130,7 @@ def implied_cut(
         vectors = tall_product(block, rotation[:, :k], n_threads)
         error = tall_product(image, rotation[:, :k], n_threads)
         error -= vectors * values[:k].astype(dtype)
-        if np.einsum("ij,ij->j", error, error).max() < _RESIDUAL**2:
+        if np.einsum("ij,ij->j", error, error).max() < RESIDUAL**2:
             break
         # Along the Ritz vectors: columns as they come would all turn to the leading one.
         block = tall_product(image, rotation, n_threads)

@@ -38,7 +38,13 @@ from nouncut.compute import (
     tall_product,
     with_entries,
 )
-from nouncut.diffusion.cut import diffused, graph_eigenvalues, implied_cut, rest_ceiling
+from nouncut.diffusion.cut import (
+    RESIDUAL,
+    diffused,
+    graph_eigenvalues,
+    implied_cut,
+    rest_ceiling,
+)
 from nouncut.diffusion.weights import simplex_weights
 from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
@@ -50,8 +56,6 @@ _WEIGHT_NOISE = 1e-3
 # The next change of the weights is, relative to the last, two to six times the relative change of
 # the mean graph; more where both are tiny.
 _PER_SHIFT = 10
-# Residuals of eigenpairs below this change no label.
-_RESIDUAL = 1e-4
 # Up to so many vectors all their overlaps are computed; beyond, so many mixtures tell their sum.
 _EXACT_OVERLAP, _MIXTURES = 256, 64
 _VECTORS_AT_ONCE = 256
@@ -145,7 +149,17 @@ def spectral_diffusion(
     rng = check_random_state(random_state)
     order, pattern, edges = _common_pattern(graphs, n_threads)
     settled = _settle_weights(
-        pattern, edges, n_clusters, mu, lambda_, max_iter, tol, n_probes, rng, n_threads, progress
+        pattern,
+        edges,
+        n_clusters,
+        mu=mu,
+        lambda_=lambda_,
+        max_iter=max_iter,
+        tol=max(tol, _WEIGHT_NOISE),
+        probes=rng.choice([-1.0, 1.0], size=(pattern.shape[0], n_probes)),
+        rng=rng,
+        n_threads=n_threads,
+        progress=progress,
     )
     del edges  # Which is as large as all graphs together.
     graph = with_entries(pattern, settled.mean_edges)
@@ -181,19 +195,18 @@ def _settle_weights(
     pattern: csr_array,
     edges: NDArray[np.float64],
     n_clusters: int,
+    *,
     mu: float,
     lambda_: float,
     max_iter: int,
     tol: float,
-    n_probes: int,
+    probes: NDArray[Any],
     rng: np.random.RandomState,
     n_threads: int,
     progress: Progress | None,
 ) -> _Settled:
     """Find eigenpairs and weights in turn, until the weights settle."""
-    probes = rng.choice([-1.0, 1.0], size=(pattern.shape[0], n_probes))
     weights = np.full(len(edges), 1 / len(edges))
-    tol = max(tol, _WEIGHT_NOISE)
     start, next_change = None, np.inf
     objective: list[float] = []
     weight_steps: list[NDArray[np.float64]] = []
@@ -204,7 +217,7 @@ def _settle_weights(
             graph,
             n_clusters,
             n_spare=guard_vectors(n_clusters),
-            tol=_RESIDUAL,
+            tol=RESIDUAL,
             start=start,
             random_state=rng,
             n_threads=n_threads,
