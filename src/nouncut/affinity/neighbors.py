@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import combinations_with_replacement, count, pairwise
 from threading import Lock
@@ -181,18 +181,11 @@ def kernel_neighbors(
     array([1, 0, 1], dtype=int32)
     """
     if queries is None:
-        starts = range(0, len(features), block_size)
-        slices = [slice(start, start + block_size) for start in starts]
-        blocks = combinations_with_replacement(slices, 2)
-        return search_blocks(
-            features,
-            probabilities,
-            q,
-            blocks,
-            scale=scale,
-            n_threads=n_threads,
-            progress=progress,
+        blocks = all_blocks(len(features), block_size)
+        nearest = search_blocks(
+            features, probabilities, q, blocks, n_threads=n_threads, progress=progress
         )
+        return [strongest_first(found, scale) for found in nearest]
     nearest = [nobody(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
 
     def search(start: int) -> None:
@@ -211,13 +204,18 @@ def kernel_neighbors(
     return [strongest_first(found, scale) for found in nearest]
 
 
+def all_blocks(n_images: int, block_size: int = BLOCK_SIZE) -> Iterator[tuple[slice, slice]]:
+    """Return the blocks of the kernel on and above its diagonal."""
+    slices = [slice(start, start + block_size) for start in range(0, n_images, block_size)]
+    return combinations_with_replacement(slices, 2)
+
+
 def search_blocks(
     features: NDArray[Any],
     probabilities: Sequence[NDArray[Any]],
     q: int,
     blocks: Iterable[tuple[slice, slice]],
     *,
-    scale: float = 1.0,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Neighbors]:
@@ -225,7 +223,7 @@ def search_blocks(
 
     Parameters
     ----------
-    features, probabilities, q, scale, n_threads
+    features, probabilities, q, n_threads
         As in `kernel_neighbors`.
     blocks : iterable of tuple (rows, columns)
         Slices of images with a start; two that overlap must be equal. A block serves its rows
@@ -236,7 +234,8 @@ def search_blocks(
     Returns
     -------
     list of Neighbors
-        One per prompt; one in all where there are no prompts.
+        One per prompt; one in all where there are no prompts. As heaps: the weakest comes first,
+        the others in no order.
 
     Examples
     --------
@@ -267,7 +266,7 @@ def search_blocks(
 
     with blas_threads(1):
         run_tasks(search, todo, n_threads)
-    return [strongest_first(found, scale) for found in nearest]
+    return nearest
 
 
 def nobody(n_images: int, q: int) -> Neighbors:

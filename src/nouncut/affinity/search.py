@@ -17,6 +17,7 @@ from nouncut.affinity.cells import near_blocks
 from nouncut.affinity.kernels import noun_probabilities, softmax_blocks
 from nouncut.affinity.neighbors import (
     Neighbors,
+    all_blocks,
     kernel_neighbors,
     nobody,
     offer_pairs,
@@ -31,6 +32,7 @@ from nouncut.compute import (
     pack_rows,
     pair_products,
     reorder,
+    run_tasks,
 )
 from nouncut.progress import Progress
 
@@ -149,7 +151,9 @@ def search_neighbors(
             "other, prompts disagree about them, or tau is very small.",
             stacklevel=4,
         )
-    neighbors = [strongest_first(_back_from(order, own), kernel.scale) for own in found]
+    neighbors = run_tasks(
+        lambda own: strongest_first(_back_from(order, own), kernel.scale), found, n_threads
+    )
     return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
 
 
@@ -215,21 +219,21 @@ def _find_pairs(
         factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
     # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
-    n_candidates = min(len(features) - 1, effort * (3 if is_cheap else 2) * q if prompts else q)
-    if not in_cells:
-        found = kernel_neighbors(
-            features, factors, n_candidates, n_threads=n_threads, progress=progress
-        )[0]
-        pairs = candidate_pairs(found)
-        both_ways = csr_array(pairs + pairs.T)
-        order = cache_order(both_ways)
-        return order, csr_array(triu(reorder(both_ways, order)))
-    order, blocks = near_blocks(features, factors, n_threads)
-    ordered = [rows[order] for rows in factors]
-    found = search_blocks(
-        features[order], ordered, n_candidates, blocks, n_threads=n_threads, progress=progress
-    )[0]
-    return order, candidate_pairs(found)
+    n_candidates = round(effort * (3 if is_cheap else 2.5) * q) if prompts else q
+    search = partial(
+        search_blocks,
+        q=min(len(features) - 1, n_candidates),
+        n_threads=n_threads,
+        progress=progress,
+    )
+    if in_cells:
+        order, blocks = near_blocks(features, factors, n_threads)
+        ordered = [rows[order] for rows in factors]
+        return order, candidate_pairs(search(features[order], ordered, blocks=blocks)[0])
+    pairs = candidate_pairs(search(features, factors, blocks=all_blocks(len(features)))[0])
+    both_ways = csr_array(pairs + pairs.T)
+    order = cache_order(both_ways)
+    return order, csr_array(triu(reorder(both_ways, order)))
 
 
 def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:

@@ -13,6 +13,7 @@ from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -48,24 +49,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def run_tasks(function: Callable[[Task], Any], tasks: Iterable[Task], n_threads: int) -> None:
+def run_tasks(
+    function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int
+) -> list[Result]:
     """Call `function` on every task, `n_threads` at a time; the first error is raised.
 
     Parameters
     ----------
     function : callable
-        Writes its result into memory that no other task writes to.
+        Writes to no memory that another task writes to.
     tasks : iterable
         The arguments, one per call.
     n_threads : int
         How many calls run at once.
+
+    Returns
+    -------
+    list
+        The results, in the order of the tasks.
     """
     if n_threads == 1:
-        for task in tasks:
-            function(task)
-        return
-    for _ in _pool(n_threads).map(function, tasks):
-        pass
+        return [function(task) for task in tasks]
+    return list(_pool(n_threads).map(function, tasks))
 
 
 def blas_threads(n_threads: int) -> AbstractContextManager[Any]:

@@ -16,6 +16,8 @@ from nouncut.spectral.eigen import definite_eigh
 _MAX_RENEWALS = 12
 # Vectors that are nearer to eigenvectors than this give the same labels.
 RESIDUAL = 1e-4
+# Up to here a polynomial of a few degrees is nearly f; multiplying by many vectors would cost more.
+_POLYNOMIAL_REACH = 0.5
 _POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-5, np.float32: 1e-4}
 
 
@@ -111,7 +113,8 @@ def implied_cut(
     >>> implied_cut(ring, top_eigenpairs(ring, 3), 1, mu=0.1).shape
     (4, 1)
     """
-    diffuse = partial(_diffuse, graph, eigenpairs, k, mu, spectrum_floor(graph), n_threads)
+    n_exact = max(1, int(np.sum(eigenpairs.values[:k] > _POLYNOMIAL_REACH)))
+    diffuse = partial(_diffuse, graph, eigenpairs, n_exact, mu, spectrum_floor(graph), n_threads)
     dtype = eigenpairs.vectors.dtype
     diagonal = _diffused_diagonal(graph, eigenpairs, mu)
     row_sums = diffuse(np.ones((graph.shape[0], 1), dtype)).ravel()
@@ -128,12 +131,12 @@ def implied_cut(
         overlap = inner_products(block, n_threads=n_threads)
         values, rotation = definite_eigh((inner + inner.T) / 2, overlap)
         vectors = tall_product(block, rotation[:, :k], n_threads)
-        error = tall_product(image, rotation[:, :k], n_threads)
-        error -= vectors * values[:k].astype(dtype)
-        if np.einsum("ij,ij->j", error, error).max() < RESIDUAL**2:
-            break
         # Along the Ritz vectors: columns as they come would all turn to the leading one.
-        block = tall_product(image, rotation, n_threads)
+        block = tall_product(image, rotation, n_threads, out=image)
+        error = block[:, :k] - vectors * values[:k].astype(dtype)
+        # Without a gap after the k-th the last vectors never settle, nor do labels depend on them.
+        if np.einsum("ij,ij->", error, error, dtype=np.float64) < k * RESIDUAL**2:
+            break
     return vectors
 
 

@@ -30,6 +30,8 @@ _AMPLIFICATION: dict[Any, float] = {np.float64: 1e9, np.float32: 1e4}
 # Where a random block's eigenvalues may end; the first round tells.
 _FIRST_GUESS = 0.3
 _MAX_ROUNDS = 60
+# Vectors so much better than asked for hardly disturb those that are kept orthogonal to them.
+_MARGIN = 4
 # Larger blocks are held in single precision, and so are all that need no smaller residual than it
 # can reach.
 _DOUBLE_ENTRIES = 2_000_000
@@ -117,7 +119,7 @@ def top_eigenpairs(
     is_small = n * size <= _DOUBLE_ENTRIES
     dtype = np.float64 if is_small and tol < _SINGLE_TOLERANCE else np.float32
     block = np.empty((n, size), dtype=dtype)
-    n_known, highest = 0, _FIRST_GUESS
+    n_known, highest = 0, None
     if start is not None:
         n_known = min(size, len(start.values))
         block[:, :n_known] = start.vectors[:, :n_known]
@@ -125,7 +127,8 @@ def top_eigenpairs(
     _fill_with_noise(block[:, n_known:], check_random_state(random_state))
     tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
     values = _filtered_iteration(S.astype(dtype), block, k, tol, highest, n_threads, progress)
-    return Eigenpairs(values[:wanted].copy(), block[:, :wanted].copy())
+    order = np.argsort(-values, kind="stable")[:wanted]
+    return Eigenpairs(values[order], np.take(block, order, axis=1))
 
 
 def guard_vectors(k: int) -> int:
@@ -162,16 +165,18 @@ def _filtered_iteration(
     block: NDArray[Any],
     k: int,
     tol: float,
-    highest: float,
+    highest: float | None,
     n_threads: int,
     progress: Progress | None,
 ) -> NDArray[np.float64]:
     """Turn a block into leading eigenvectors, in place, and return their eigenvalues.
 
-    Alternates between damping what lies below `highest`, the least of the block's eigenvalues,
-    and Rayleigh-Ritz.
+    Alternates between damping what lies below `highest`, the least of the block's eigenvalues
+    (None where the block is random), and Rayleigh-Ritz. Leading vectors that are accurate are left
+    alone; only the others, kept orthogonal to them, go on.
     """
     lowest, residual = spectrum_floor(S), np.inf
+    values, n_done = np.ones(block.shape[1]), 0
     for _ in range(_MAX_ROUNDS):
         if progress:
             # Residuals shrink by about the same factor in every round.
@@ -179,9 +184,16 @@ def _filtered_iteration(
             progress("finding eigenvectors", int(100 * min(share, 1.0)), 100)
         if residual <= tol:
             break
-        _chebyshev_filter(S, block, lowest, highest, n_threads)
-        values, residual = _rayleigh_ritz(S, block, k, n_threads)
-        highest = values[-1]
+        done, rest = block[:, :n_done], block[:, n_done:]
+        damped = _FIRST_GUESS if highest is None else highest
+        _chebyshev_filter(S, rest, lowest, damped, values[n_done], n_threads)
+        if n_done:
+            _remove(done, rest, n_threads)
+        values[n_done:], residuals = _rayleigh_ritz(S, rest, k - n_done, n_threads)
+        # A random block's eigenvalues lie far below those that they will become.
+        highest = values[len(values) // 2 if highest is None else -1]
+        residual = float(residuals.max())
+        n_done += int(np.argmax(np.append(residuals > tol / _MARGIN, True)))
     else:
         warnings.warn(
             f"The {k} leading eigenvectors have residuals up to {residual:.1e}, more than "
@@ -221,12 +233,19 @@ def spectrum_floor(S: csr_array) -> float:
     return max(-1.0, float(lowest) - 0.05)
 
 
+def _remove(done: NDArray[Any], rest: NDArray[Any], n_threads: int) -> None:
+    """Make a block orthogonal to other vectors, in place."""
+    rest /= np.sqrt(np.einsum("ij,ij->j", rest, rest))
+    shares = inner_products(done, rest, n_threads, multiply_in=rest.dtype.type)
+    rest -= tall_product(done, shares, n_threads)
+
+
 def _rayleigh_ritz(
     S: csr_array, block: NDArray[Any], k: int, n_threads: int
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Replace a block by its Ritz vectors, largest value first.
 
-    Returns the values and the worst residual of the first k.
+    Returns the values and the residuals of the first k.
     """
     block /= np.sqrt(np.einsum("ij,ij->j", block, block))
     image = sparse_product(S, block, n_threads)
@@ -237,7 +256,7 @@ def _rayleigh_ritz(
     tall_product(block, rotation, n_threads, out=block)
     tall_product(image, rotation, n_threads, out=image)
     image[:, :k] -= block[:, :k] * values[:k].astype(block.dtype)
-    return values, float(np.sqrt(np.einsum("ij,ij->j", image[:, :k], image[:, :k]).max()))
+    return values, np.sqrt(np.einsum("ij,ij->j", image[:, :k], image[:, :k]))
 
 
 def definite_eigh(
@@ -281,14 +300,22 @@ def definite_eigh(
 
 
 def _chebyshev_filter(
-    S: csr_array, block: NDArray[Any], low: float, high: float, n_threads: int
+    S: csr_array, block: NDArray[Any], low: float, high: float, top: float, n_threads: int
 ) -> None:
-    """Amplify the eigenvectors above `high` and damp those between `low` and `high`, in place."""
+    """Amplify the eigenvectors above `high` and damp those between `low` and `high`, in place.
+
+    The block's own eigenvalues reach up to `top`; those of vectors that have been removed from it,
+    and will be again, up to 1.
+    """
     high = min(max(high, low + 1e-3), 1 - 1e-3)
-    # Eigenvalues reach up to 1, where a polynomial of degree m is cosh(m growth).
-    growth = np.arccosh((2 - high - low) / (high - low))
-    most = np.log(2 * _AMPLIFICATION[block.dtype.type]) / growth
+    log_most = np.log(2 * _AMPLIFICATION[block.dtype.type])
+    most = min(log_most / _growth(top, low, high), 2 * log_most / _growth(1.0, low, high))
     degree = int(np.clip(most, _FEWEST_DEGREES, _MOST_DEGREES))
     series = np.zeros((1, degree + 1))
     series[0, -1] = 1
     apply_series(S, block, series, (low, high), n_threads, out=[block])
+
+
+def _growth(x: float, low: float, high: float) -> float:
+    """Return g where Chebyshev's polynomial of degree m on an interval is cosh(m g) at x."""
+    return float(np.arccosh((2 * max(x, high + 1e-3) - high - low) / (high - low)))

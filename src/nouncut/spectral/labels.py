@@ -16,11 +16,11 @@ from nouncut.compute import blas_threads, run_tasks
 Assignment = Literal["discretize", "cluster_qr", "kmeans"]
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
-# What is larger is sampled for pivots, and k-means starts once.
+# What is larger is sampled for pivots, k-means starts once, and rotations end a little earlier.
 _MANY_ENTRIES = 4_000_000
 _SAMPLED_PER_CLUSTER = 16
-# Labels have settled when fewer than one image in so many still changes.
-_SETTLED = 10_000
+# Labels of many have settled when no more than one image in so many still changes.
+_SETTLED = 200
 # Newton's iteration is quicker than a singular value decomposition from here on.
 _LARGE_ROTATION, _NEWTON_STEPS = 200, 20
 _ROWS_AT_ONCE = 2048
@@ -135,9 +135,10 @@ def _discretizing_rotation(
 ) -> NDArray[Any]:
     """Alternate between the nearest indicator matrix and the nearest rotation to it."""
     labels = np.full(len(directions), -1)
+    n_unsettled = len(labels) // _SETTLED if directions.size > _MANY_ENTRIES else 0
     for _ in range(_MAX_ROTATIONS):
         before, labels = labels, _nearest_axis(directions, rotation, n_threads)
-        if np.count_nonzero(labels != before) <= len(labels) // _SETTLED:
+        if np.count_nonzero(labels != before) <= n_unsettled:
             break
         with blas_threads(1):
             rotation = _nearest_rotation(cluster_sums(directions, labels).T)
@@ -172,7 +173,8 @@ def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
             # Newton's iteration, scaled so that it begins well from any lengths.
             scale = np.sqrt(np.linalg.norm(inverse) / np.linalg.norm(rotation))
             before, rotation = rotation, (scale * rotation + inverse / scale) / 2
-            if np.linalg.norm(rotation - before) < 1e-10 * len(matrix):
+            # Every step squares what is wrong.
+            if np.linalg.norm(rotation - before) < 1e-6 * len(matrix):
                 return np.asarray(rotation)
     # Small, or singular because an axis has no image.
     left, _, right = np.linalg.svd(matrix)
