@@ -10,6 +10,7 @@ import numpy as np
 COLOURS = {
     "nouncut": "#1f6f8b",
     "scikit-learn": "#c8553d",
+    "ARPACK": "#d9a441",
     "plain NumPy": "#8a6f9e",
     "exact RAD": "#7a7a7a",
 }

@@ -85,3 +85,32 @@ def test_a_wide_gap_is_no_trouble_in_single_precision(monkeypatch):
     np.testing.assert_allclose(
         found.values, np.linalg.eigvalsh(graph.toarray())[::-1][:30], atol=1e-5
     )
+
+
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_accurate_vectors_are_left_alone_while_crowded_ones_go_on(precision, monkeypatch):
+    """A few leading eigenvalues stand apart, the k-th is amid a crowd: their rounds differ."""
+    limit = 2e6 if precision == np.float64 else 0
+    monkeypatch.setattr(eigen_module, "_DOUBLE_ENTRIES", limit)
+    widths, ritz = [], eigen_module._rayleigh_ritz
+
+    def watch(S, block, k, n_threads):
+        widths.append(block.shape[1])
+        return ritz(S, block, k, n_threads)
+
+    monkeypatch.setattr(eigen_module, "_rayleigh_ritz", watch)
+    rng = np.random.default_rng(0)
+    group = np.arange(1500) % 6
+    alike = rng.random((1500, 1500)) < np.where(group[:, None] == group, 0.06, 0.005)
+    graph = normalize_graph(csr_array((alike | alike.T).astype(float)))[0]
+    tol = 1e-6 if precision == np.float64 else 1e-4
+    found = top_eigenpairs(graph, 100, tol=tol, random_state=0)
+    assert found.vectors.dtype == precision
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < widths[0] / 2
+    residuals = np.linalg.norm(graph @ found.vectors - found.vectors * found.values, axis=0)
+    assert residuals.max() < 1.05 * tol
+    np.testing.assert_allclose(
+        found.values, np.linalg.eigvalsh(graph.toarray())[::-1][:100], atol=tol
+    )
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(100), atol=10 * tol)
