@@ -70,6 +70,7 @@ def features(tmp_path):
         (("--vocabulary", "nowhere.txt"), "nowhere.txt"),
         (("--vocabulary", "empty.txt"), "empty.txt"),
         (("--lexicon", "animal,unicorns"), "'unicorns'"),
+        (("--lexicon", "animal", "--vocabulary", "empty.txt"), "exclude each other"),
         (("--seed", "-1"), "--seed"),
         (("--seed", "4294967296"), "seed"),
         (("--neighbors", "0"), "--neighbors"),

@@ -113,7 +113,7 @@ def cluster(
             parse_count(clusters),
             model=model,
             vocabulary=vocabulary,
-            lexicons=parse_lexicons(lexicon),
+            lexicons=parse_lexicons(lexicon, vocabulary),
             templates=parse_templates(prompts, templates),
             tau=parse_tau(tau),
             n_neighbors=neighbors,

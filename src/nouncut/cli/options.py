@@ -103,13 +103,15 @@ def parse_tau(tau: str | None) -> float | Literal["auto"] | None:
         raise typer.BadParameter(message, param_hint="--tau") from None
 
 
-def parse_lexicons(names: str | None) -> list[str] | None:
+def parse_lexicons(names: str | None, vocabulary: Path | None) -> list[str] | None:
     """Return the files of WordNet that were asked for.
 
     Parameters
     ----------
     names : str or None
         Names with commas between them, or "all".
+    vocabulary : Path or None
+        A file of own words, with which WordNet is not used.
 
     Returns
     -------
@@ -119,13 +121,15 @@ def parse_lexicons(names: str | None) -> list[str] | None:
     Examples
     --------
     >>> from nouncut.cli.options import parse_lexicons
-    >>> parse_lexicons("animal, food"), parse_lexicons("all")
+    >>> parse_lexicons("animal, food", None), parse_lexicons("all", None)
     (['animal', 'food'], None)
     """
     from nouncut.pipeline import VISIBLE_LEXICONS
 
     if names is None:
         return list(VISIBLE_LEXICONS)
+    if vocabulary is not None:
+        raise typer.BadParameter("--lexicon and --vocabulary exclude each other.")
     return None if names == "all" else [name.strip() for name in names.split(",")]
 
 

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+REMEDY = (
+    "Run `nouncut cache check --repair`, or FeatureStore.repair() in Python: what was lost is then "
+    "computed again."
+)
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -75,8 +79,8 @@ def _explanation(error: OSError | sqlite3.Error, root: Path) -> str:
         )
     if number == errno.ENOENT:
         return (
-            f"The feature store {root} has lost a file ({getattr(error, 'filename', words)}). Call "
-            "repair() on the store: what was lost is then computed again."
+            f"The feature store {root} has lost a file ({getattr(error, 'filename', words)}). "
+            f"{REMEDY}"
         )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return (

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.features.entries import Space
-from nouncut.features.errors import StoreError
+from nouncut.features.errors import REMEDY, StoreError
 
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 FOLDER = "shards"
 # Small enough that removing a shard is removing something old, large enough for few files.
 SHARD_BYTES = 64 * 2**20
-_DAMAGED = "{path} is damaged. Call repair() on the store: what was lost is then computed again."
 
 
 def row_bytes(space: Space) -> int:
@@ -273,8 +272,8 @@ def gather_rows(
     """
     mapped = map_rows(path, space, max(wanted) + 1)
     if len(mapped) <= max(wanted):
-        raise StoreError(_DAMAGED.format(path=path))
+        raise StoreError(f"{path} is damaged. {REMEDY}")
     rows = np.asarray(mapped[np.asarray(wanted)])
     if not np.array_equal(checksums(rows), np.asarray(expected)):
-        raise StoreError(_DAMAGED.format(path=path))
+        raise StoreError(f"{path} is damaged. {REMEDY}")
     return rows
