@@ -134,7 +134,7 @@ def implied_cut(
         # Along the Ritz vectors: columns as they come would all turn to the leading one.
         block = tall_product(image, rotation, n_threads, out=image)
         error = block[:, :k] - vectors * values[:k].astype(dtype)
-        # Without a gap after the k-th the last vectors never settle, nor do labels depend on them.
+        # Without a gap after the k-th the last vectors hardly settle; labels depend on them little.
         if np.einsum("ij,ij->", error, error, dtype=np.float64) < k * RESIDUAL**2:
             break
     return vectors
