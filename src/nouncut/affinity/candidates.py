@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from nouncut.affinity.kernels import softmax_blocks
 from nouncut.affinity.neighbors import Neighbors
+from nouncut.compute import blas_threads
 
 RANK = 256
 SAMPLE_SIZE = 1024
@@ -71,12 +72,13 @@ def noun_factors(
         sample[rows] = block
 
     softmax_blocks(features[picked], nouns, tau, keep, n_threads)
-    if len(picked) <= len(nouns):
-        squares, left = eigh(sample.astype(np.float64) @ sample.T, driver="evd")
-        large = squares > 1e-9 * squares[-1]
-        directions = sample.T @ (left[:, large] / np.sqrt(squares[large])).astype(np.float32)
-    else:
-        directions = eigh(sample.T.astype(np.float64) @ sample, driver="evd")[1].astype(np.float32)
+    with blas_threads(1):
+        if len(picked) <= len(nouns):
+            squares, left = eigh(sample.astype(np.float64) @ sample.T, driver="evd")
+            large = squares > 1e-9 * squares[-1]
+            directions = sample.T @ (left[:, large] / np.sqrt(squares[large])).astype(np.float32)
+        else:
+            directions = eigh(sample.T @ sample, driver="evd")[1]
     directions = np.ascontiguousarray(directions[:, ::-1][:, :rank])
     factors = np.empty((n_images, directions.shape[1]), np.float32)
 

@@ -7,10 +7,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, dia_array, diags_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from nouncut.affinity.neighbors import Neighbors
+from nouncut.compute import with_entries
 
 Symmetry = Literal["union", "mutual"]
 # Only keeps images without neighbours from dividing by zero; a larger floor would change
@@ -168,7 +169,8 @@ def normalize_rows(rows: csr_array, degrees: NDArray[Any]) -> csr_array:
     >>> normalize_rows(csr_array(np.array([[4.0, 0.0]])), np.array([1.0, 9.0])).toarray()
     array([[2., 0.]])
     """
-    return csr_array(_inverse_roots(_degrees(rows)) @ rows @ _inverse_roots(degrees))
+    own = np.repeat(_inverse_roots(_degrees(rows)), np.diff(rows.indptr))
+    return with_entries(rows, own * rows.data * _inverse_roots(degrees)[rows.indices])
 
 
 def stray_images(graph: csr_array, n_clusters: int) -> NDArray[np.intp]:
@@ -304,5 +306,5 @@ def _degrees(graph: csr_array) -> NDArray[np.float64]:
     return np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _inverse_roots(degrees: NDArray[Any]) -> dia_array:
-    return diags_array(1 / np.sqrt(np.maximum(degrees, _TINY_DEGREE)))
+def _inverse_roots(degrees: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(1 / np.sqrt(np.maximum(degrees, _TINY_DEGREE)))

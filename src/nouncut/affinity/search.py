@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, triu
+from scipy.sparse import csr_array
 
 from nouncut.affinity.candidates import RANK, candidate_pairs, noun_factors
 from nouncut.affinity.cells import near_blocks
@@ -27,11 +27,9 @@ from nouncut.affinity.neighbors import (
 )
 from nouncut.compute import (
     PackedRows,
-    cache_order,
     empty_rows,
     pack_rows,
     pair_products,
-    reorder,
     run_tasks,
 )
 from nouncut.progress import Progress
@@ -226,14 +224,11 @@ def _find_pairs(
         n_threads=n_threads,
         progress=progress,
     )
-    if in_cells:
-        order, blocks = near_blocks(features, factors, n_threads)
-        ordered = [rows[order] for rows in factors]
-        return order, candidate_pairs(search(features[order], ordered, blocks=blocks)[0])
-    pairs = candidate_pairs(search(features, factors, blocks=all_blocks(len(features)))[0])
-    both_ways = csr_array(pairs + pairs.T)
-    order = cache_order(both_ways)
-    return order, csr_array(triu(reorder(both_ways, order)))
+    order, blocks = near_blocks(features, factors, n_threads)
+    if not in_cells:
+        blocks = all_blocks(len(features))
+    ordered = [rows[order] for rows in factors]
+    return order, candidate_pairs(search(features[order], ordered, blocks=blocks)[0])
 
 
 def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
