@@ -3,6 +3,8 @@
 This is the inverted file of approximate nearest-neighbour libraries, with two differences that
 matter here. The kernel is a product of two inner products, which no index of one metric knows;
 and whole blocks of it, cell against cell, are matrix products, which a CPU does best.
+
+Where all images are compared, the cells say in which order: alike images side by side.
 """
 
 from __future__ import annotations
