@@ -99,7 +99,7 @@ def run_nouncut(data: ClipLikeData, n_clusters: int) -> tuple[Any, dict[str, Any
 
 
 def warm_up() -> None:
-    """Load what is compiled, for few images and for many: that is done once per installation."""
+    """Compile or load the code for few images and for many, before the clock starts."""
     data = make_clip_like(600, 4, n_nouns=50, n_prompts=2, random_state=0)
     run_nouncut(data, 4)
     few = (data.features, data.features, data.noun_features, TAU, Q)
