@@ -218,17 +218,18 @@ def _find_pairs(
     # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
     n_candidates = round(effort * (3 if is_cheap else 2.5) * q) if prompts else q
-    search = partial(
-        search_blocks,
-        q=min(len(features) - 1, n_candidates),
-        n_threads=n_threads,
-        progress=progress,
-    )
     order, blocks = near_blocks(features, factors, n_threads)
     if not in_cells:
         blocks = all_blocks(len(features))
-    ordered = [rows[order] for rows in factors]
-    return order, candidate_pairs(search(features[order], ordered, blocks=blocks)[0])
+    found = search_blocks(
+        features[order],
+        [rows[order] for rows in factors],
+        min(len(features) - 1, n_candidates),
+        blocks,
+        n_threads=n_threads,
+        progress=progress,
+    )[0]
+    return order, candidate_pairs(found)
 
 
 def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
