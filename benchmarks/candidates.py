@@ -28,7 +28,7 @@ Candidates = NDArray[Any]
 
 
 def our_cells(features: NDArray[Any], factors: NDArray[Any]) -> Candidates:
-    threads = count_threads(None)
+    threads = count_threads(-1)
     order, blocks = near_blocks(features, [factors], threads)
     found = search_blocks(
         features[order], [factors[order]], N_CANDIDATES, blocks, n_threads=threads
@@ -101,7 +101,7 @@ def main() -> None:
         arguments.images, 100, n_nouns=2000, n_prompts=1, separation=0.45, random_state=0
     )
     images, nouns = data.features, data.noun_features[0]
-    factors = noun_factors(images, nouns, TAU, n_threads=count_threads(None))
+    factors = noun_factors(images, nouns, TAU, n_threads=count_threads(-1))
     checked = np.linspace(0, len(images) - 1, N_CHECKED).astype(np.intp)
     own = noun_probabilities(images[checked], [nouns], TAU)[0]
     kernel = images[checked] @ images.T

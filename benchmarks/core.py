@@ -41,9 +41,9 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def prompt_graphs(data: ClipLikeData) -> list[csr_array]:
-    threads = count_threads(None)
+    threads = count_threads(-1)
     probabilities = noun_probabilities(data.features, data.noun_features, TAU, threads)
-    found = kernel_neighbors(data.features, probabilities, Q, scale=TAU**-2, n_threads=threads)
+    found = kernel_neighbors(data.features, probabilities, Q, n_threads=threads)
     directed = [neighbor_graph(neighbors, len(data.features)) for neighbors in found]
     return [normalize_graph(symmetrize_graph(graph))[0] for graph in directed]
 
@@ -54,7 +54,12 @@ def compare_solvers(n_images: int, repeats: int) -> dict[str, Any]:
 
     def solve(solver: Any) -> Any:
         return ensemble_graphs(
-            graphs, N_CLUSTERS, solver=solver, random_state=0, n_threads=count_threads(None)
+            graphs,
+            N_CLUSTERS,
+            solver=solver,
+            cut="diffused",
+            random_state=0,
+            n_threads=count_threads(-1),
         )
 
     exact_seconds, exact = timed(lambda: solve("exact"))
@@ -76,7 +81,7 @@ def compare_with_scikit_learn(kind: str, n_images: int, repeats: int) -> dict[st
     data = make_clip_like(n_images, N_CLUSTERS, n_nouns=800, separation=DATA[kind], random_state=0)
 
     def ours() -> Any:
-        model = NTKSpectralClustering(N_CLUSTERS, random_state=0)
+        model = NTKSpectralClustering(N_CLUSTERS, random_state=0, n_jobs=-1)
         return model.fit_predict(data.features, noun_features=data.noun_features)
 
     def theirs() -> Any:

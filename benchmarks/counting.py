@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from _setting import print_result, setting
 from nouncut.affinity import (
+    choose_neighbors,
     choose_tau,
     even_mean,
     kernel_neighbors,
@@ -39,7 +40,6 @@ IMAGES_PER_CLASS = (25, 60)
 FEWEST_IMAGES = 200
 MAX_CLUSTERS = 100
 PUBLISHED_TAU = 0.04
-N_NEIGHBORS = 30
 # The score was settled on other made sets than these.
 FIRST_SEED = 100
 # Where even the right number gives other clusters than the classes, no count can be right.
@@ -49,15 +49,15 @@ CUT_ACCURACY = 0.8
 def ensembled_graph(
     visual: NDArray[Any], semantic: NDArray[Any], prompts: list[NDArray[Any]], tau: float | None
 ) -> csr_array:
-    """Return the mean of the prompts' normalised graphs; the visual graph without prompts."""
+    """Return the graph in which clusters are counted, as the product makes it."""
     probabilities: list[NDArray[Any]] = []
-    scale = 1.0
     if prompts:
         tau = choose_tau(semantic, prompts) if tau is None else tau
-        probabilities, scale = noun_probabilities(semantic, prompts, tau), tau**-2
-    found = kernel_neighbors(visual, probabilities, N_NEIGHBORS, scale=scale)
+        probabilities = noun_probabilities(semantic, prompts, tau)
+    found = kernel_neighbors(visual, probabilities, choose_neighbors(len(visual)))
     directed = [neighbor_graph(neighbors, len(visual)) for neighbors in found]
-    return even_mean([normalize_graph(symmetrize_graph(graph))[0] for graph in directed])
+    mean = even_mean([normalize_graph(symmetrize_graph(graph))[0] for graph in directed])
+    return normalize_graph(mean)[0]
 
 
 def count(graph: csr_array, classes: NDArray[Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def make_graph(n_images: int, n_clusters: int, separation: float) -> tuple[csr_a
     data = make_clip_like(
         n_images, n_clusters, n_nouns=400, n_prompts=1, separation=separation, random_state=0
     )
-    images, threads = data.features, count_threads(None)
+    images, threads = data.features, count_threads(-1)
     found = search_neighbors(images, images, data.noun_features, TAU, Q, n_threads=threads)
     graph = symmetrize_graph(neighbor_graph(found.neighbors[0], n_images))
     return normalize_graph(graph)[0], data.labels
@@ -40,7 +40,7 @@ def make_graph(n_images: int, n_clusters: int, separation: float) -> tuple[csr_a
 
 def ours(graph: csr_array, k: int) -> NDArray[Any]:
     return top_eigenpairs(
-        graph, k, tol=RESIDUAL, random_state=0, n_threads=count_threads(None)
+        graph, k, tol=RESIDUAL, random_state=0, n_threads=count_threads(-1)
     ).vectors
 
 

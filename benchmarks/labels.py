@@ -41,9 +41,9 @@ def directions(vectors: NDArray[Any]) -> NDArray[Any]:
 
 
 METHODS: dict[str, Callable[[NDArray[Any]], Any]] = {
-    "discretize": lambda v: assign_labels(v, "discretize", 0, count_threads(None)),
-    "cluster_qr": lambda v: assign_labels(v, "cluster_qr", 0, count_threads(None)),
-    "kmeans": lambda v: assign_labels(v, "kmeans", 0, count_threads(None)),
+    "discretize": lambda v: assign_labels(v, "discretize", 0, count_threads(-1)),
+    "cluster_qr": lambda v: assign_labels(v, "cluster_qr", 0, count_threads(-1)),
+    "kmeans": lambda v: assign_labels(v, "kmeans", 0, count_threads(-1)),
     "scikit-learn's discretize": lambda v: discretize(v, random_state=0),
     "scikit-learn's cluster_qr": cluster_qr,
     "scikit-learn's k-means, once": lambda v: KMeans(

@@ -62,7 +62,7 @@ class Clustering:
 
 def made(n_images: int, n_clusters: int) -> Clustering:
     data = make_clip_like(n_images, n_clusters, n_nouns=3, n_prompts=1, random_state=0)
-    model = NTKSpectralClustering(n_clusters, random_state=0).fit(data.features)
+    model = NTKSpectralClustering(n_clusters, random_state=0, n_jobs=-1).fit(data.features)
     name = f"{n_images:,} made images, {n_clusters:,} clusters"
     return Clustering(name, data.features, model.embedding_, model.graph_, model.labels_)
 
@@ -72,7 +72,7 @@ def made_large(n_images: int, n_clusters: int) -> Clustering:
     data = make_clip_like(
         n_images, n_clusters, n_nouns=3, n_prompts=1, dim=256, separation=0.6, random_state=0
     )
-    nearest = kernel_neighbors(data.features, [], 30, n_threads=count_threads(None))[0]
+    nearest = kernel_neighbors(data.features, [], 30, n_threads=count_threads(-1))[0]
     graph = normalize_graph(symmetrize_graph(neighbor_graph(nearest, n_images)))[0]
     classes = np.eye(n_clusters, dtype=np.float32)[data.labels]
     name = f"{n_images:,} made images, {n_clusters:,} classes as clusters"
@@ -84,7 +84,7 @@ def photographed(folder: Path, encoder: Any) -> Clustering:
 
     data = Photographs(folder, encoder)
     prompts = encode_nouns(data.nouns("tac", seed=0), PROMPTS, encoder)
-    model = NTKSpectralClustering(data.n_clusters, tau="auto", random_state=0).fit(
+    model = NTKSpectralClustering(data.n_clusters, tau="auto", random_state=0, n_jobs=-1).fit(
         data.visual, noun_features=prompts, semantic_features=data.semantic
     )
     name = f"{data.name}: {len(data.visual):,} images, {data.n_clusters} clusters, {encoder.name}"
@@ -96,7 +96,7 @@ def maps(data: Clustering) -> Iterator[tuple[str, Callable[[], NDArray[Any]]]]:
     """Yield every kind of map by name, with the function that makes it."""
 
     def ours() -> NDArray[Any]:
-        n_threads = count_threads(None)
+        n_threads = count_threads(-1)
         return layout_images(data.embedding, data.graph, data.labels, n_threads=n_threads)
 
     yield "nouncut", ours

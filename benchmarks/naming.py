@@ -43,7 +43,7 @@ class Clustered:
             self.semantic, self.features, self.n_clusters, random_state=0
         )
         nouns = [self.words[i] for i in self.positive]
-        model = NTKSpectralClustering(self.n_clusters, tau="auto", random_state=0)
+        model = NTKSpectralClustering(self.n_clusters, tau="auto", random_state=0, n_jobs=-1)
         self.labels: NDArray[Any] = model.fit_predict(
             images.visual(),
             semantic_features=self.semantic,

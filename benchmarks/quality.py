@@ -57,17 +57,19 @@ def methods(data: Photographs, seed: int) -> Iterator[tuple[str, Callable[[], ND
     )
     yield (
         "spectral, visual only",
-        lambda: NTKSpectralClustering(k, random_state=seed).fit_predict(data.visual),
+        lambda: NTKSpectralClustering(k, random_state=seed, n_jobs=-1).fit_predict(data.visual),
     )
     for method in FILTERS:
         nouns = data.nouns(method, seed)
         prompts = encode_nouns(nouns, PROMPTS, data.encoder)
         if method == "tac":
             yield "TAC (k-means)", partial(tac, data, prompts, seed)
-        for ensemble in ("diffusion", "average", "prompt_mean"):
+        for ensemble in ("weighted", "diffusion", "average", "prompt_mean"):
 
             def ours(prompts: Any = prompts, ensemble: Any = ensemble) -> NDArray[Any]:
-                model = NTKSpectralClustering(k, tau="auto", ensemble=ensemble, random_state=seed)
+                model = NTKSpectralClustering(
+                    k, tau="auto", ensemble=ensemble, random_state=seed, n_jobs=-1
+                )
                 labels: NDArray[Any] = model.fit_predict(
                     data.visual, noun_features=prompts, semantic_features=data.semantic
                 )

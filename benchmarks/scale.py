@@ -54,6 +54,7 @@ SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
 # Beyond these sizes a method would not end, or would not fit.
 LARGEST = {
     "nouncut": 10**9,
+    "nouncut, RAD": 100_000,
     "scikit-learn": 60_000,
     "ARPACK": 60_000,
     "plain NumPy": 20_000,
@@ -91,9 +92,9 @@ class Stages:
         return {f"{stage} (s)": end - b for (stage, end), b in zip(ends, before, strict=False)}
 
 
-def run_nouncut(data: ClipLikeData, n_clusters: int) -> tuple[Any, dict[str, Any]]:
+def run_nouncut(data: ClipLikeData, n_clusters: int, **options: Any) -> tuple[Any, dict[str, Any]]:
     stages = Stages()
-    model = NTKSpectralClustering(n_clusters, random_state=0)
+    model = NTKSpectralClustering(n_clusters, random_state=0, n_jobs=-1, **options)
     model.fit(data.features, noun_features=data.noun_features, progress=stages)
     return model.labels_, stages.seconds() | {"recall": model.neighbor_recall_}
 
@@ -103,12 +104,12 @@ def warm_up() -> None:
     data = make_clip_like(600, 4, n_nouns=50, n_prompts=2, random_state=0)
     run_nouncut(data, 4)
     few = (data.features, data.features, data.noun_features, TAU, Q)
-    search_neighbors(*few, method="candidates", n_threads=count_threads(None))
+    search_neighbors(*few, method="candidates", n_threads=count_threads(-1))
 
 
 def ready_graph(data: ClipLikeData) -> csr_array:
     """Return the graph of the first prompt, found by our own search."""
-    images, threads = data.features, count_threads(None)
+    images, threads = data.features, count_threads(-1)
     found = search_neighbors(images, images, data.noun_features[:1], TAU, Q, n_threads=threads)
     return symmetrize_graph(neighbor_graph(found.neighbors[0], len(images)))
 
@@ -161,6 +162,8 @@ def measure(method: str, case: list[float]) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if method == "nouncut":
         labels, details = run_nouncut(data, n_clusters)
+    elif method == "nouncut, RAD":
+        labels, details = run_nouncut(data, n_clusters, ensemble="diffusion", n_neighbors=Q)
     elif method == "scikit-learn":
         labels = cut_with_scikit_learn(graph, n_clusters)
     elif method == "ARPACK":
@@ -168,7 +171,14 @@ def measure(method: str, case: list[float]) -> dict[str, Any]:
     elif method == "plain NumPy":
         labels = cut_with_scikit_learn(plain_graph(data), n_clusters)
     else:
-        model = NTKSpectralClustering(n_clusters, solver="exact", random_state=0)
+        model = NTKSpectralClustering(
+            n_clusters,
+            ensemble="diffusion",
+            n_neighbors=Q,
+            solver="exact",
+            random_state=0,
+            n_jobs=-1,
+        )
         labels = model.fit_predict(data.features, noun_features=data.noun_features)
     seconds = time.perf_counter() - start
     scores = clustering_scores(data.labels, labels)

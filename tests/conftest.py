@@ -61,7 +61,7 @@ def prompt_graphs():
 
     def make(data: ClipLikeData, neighbors: str = "union", tau: float = 0.04) -> list[csr_array]:
         probabilities = noun_probabilities(data.features, data.noun_features, tau)
-        found = kernel_neighbors(data.features, probabilities, 30, scale=tau**-2)
+        found = kernel_neighbors(data.features, probabilities, 30)
         directed = [neighbor_graph(nearest, len(data.features)) for nearest in found]
         return [normalize_graph(symmetrize_graph(graph, neighbors))[0] for graph in directed]
 

@@ -112,7 +112,7 @@ def encode_images(
     store: FeatureStore | None = None,
     *,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> EncodedImages:
     """Encode the images in folders, files, patterns or list files.
 
@@ -130,7 +130,7 @@ def encode_images(
         Where features are kept; the user's cache by default.
     progress : callable, optional
         Called with the stage ("reading files", "encoding images"), the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads that open images ahead of the model; all cores by default.
 
     Returns
@@ -194,7 +194,7 @@ def find_images(
     store: FeatureStore,
     *,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> FoundImages:
     """Find which images have no features yet.
 
@@ -239,7 +239,7 @@ def encode_found(
     store: FeatureStore,
     *,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> EncodedImages:
     """Encode the images that have no features yet.
 

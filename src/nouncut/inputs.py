@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
 from nouncut.affinity import unit_rows
 
 _FLOATS = (np.float64, np.float32)
+# Relative to the largest weight of a graph: more than rounding.
+_ASYMMETRY = 1e-6
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -95,8 +97,8 @@ def unit_features(features: Any, name: str) -> NDArray[np.float32]:
     empty = np.flatnonzero(~unit.any(axis=1))
     if len(empty):
         warnings.warn(
-            f"{name} has {len(empty)} row(s) of zeros ({_listed(empty)}), which no direction can "
-            "be told of: they join the largest cluster. Remove them or encode them again.",
+            f"{name} has {len(empty)} row(s) of zeros ({_listed(empty)}), which have no "
+            "direction: they join the largest cluster. Remove them or encode them again.",
             stacklevel=3,
         )
     return unit
@@ -127,6 +129,7 @@ def check_semantic_features(
     >>> check_semantic_features([[0.0, 2.0]], 1)
     array([[0., 1.]], dtype=float32)
     """
+    check_numbers(semantic_features, "semantic_features")
     checked = check_array(
         semantic_features, accept_sparse="csr", dtype=_FLOATS, input_name="semantic_features"
     )
@@ -203,99 +206,151 @@ def check_nouns(nouns: Sequence[str], n_nouns: int) -> list[str]:
     return [str(noun) for noun in nouns]
 
 
-def check_size(
-    features: NDArray[Any], semantic: NDArray[Any], n_clusters: int, n_neighbors: int
-) -> int:
-    """Check that there are enough images, and return how many clusters they can make.
+def check_numbers(array: Any, name: str) -> None:
+    """Refuse arrays of text, and masked arrays, whose hidden entries would be used.
 
     Parameters
     ----------
-    features, semantic : ndarray of shape (n_images, d)
-        Visual and semantic features.
-    n_clusters, n_neighbors : int
-        What was asked for.
-
-    Returns
-    -------
-    int
-        `n_clusters`, or the number of distinct images where that is smaller.
+    array : array-like
+        What the user passed.
+    name : str
+        The argument it came as.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from nouncut.inputs import check_numbers
+    >>> check_numbers(np.array([["1", "2"]]), "X")
+    Traceback (most recent call last):
+    ...
+    ValueError: X holds text, not numbers: convert it first.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array: fill the masked entries, or drop their rows.")
+    kind = getattr(getattr(array, "dtype", None), "kind", None)
+    if kind is None and isinstance(array, list | tuple) and not any(map(issparse, array)):
+        kind = np.asarray(array, dtype=None if _is_regular(array) else object).dtype.kind
+    if kind in ("U", "S"):
+        raise ValueError(f"{name} holds text, not numbers: convert it first.")
+
+
+def check_size(n_images: int, n_distinct: int, n_clusters: Any, n_neighbors: Any) -> int | None:
+    """Check that there are enough images, and return how many clusters they can make.
+
+    Parameters
+    ----------
+    n_images, n_distinct : int
+        Images, and how many of them differ.
+    n_clusters, n_neighbors : int or "auto"
+        What was asked for.
+
+    Returns
+    -------
+    int or None
+        `n_clusters`, or the number of distinct images where that is smaller; None for "auto",
+        unless all images are the same.
+
+    Examples
+    --------
     >>> from nouncut.inputs import check_size
-    >>> check_size(np.eye(40), np.eye(40), n_clusters=3, n_neighbors=30)
+    >>> check_size(40, 40, n_clusters=3, n_neighbors=30)
     3
     """
-    n_images = len(features)
+    if n_neighbors != "auto" and n_neighbors >= n_images:
+        warnings.warn(
+            f"{n_neighbors} neighbours were asked for, but there are {n_images} images: every "
+            "image is compared with all others.",
+            stacklevel=3,
+        )
+    if n_clusters == "auto":
+        return None if n_distinct > 1 else 1
     if n_images < n_clusters:
         raise ValueError(
             f"n_clusters={n_clusters} is more than n_samples={n_images} images: ask for fewer "
             "clusters."
         )
-    if n_neighbors >= n_images:
-        warnings.warn(
-            f"n_neighbors={n_neighbors} is not less than the {n_images} images: every image is "
-            "compared with all others.",
-            stacklevel=3,
-        )
-    n_distinct = _count_distinct(features, semantic, limit=n_clusters)
     if n_distinct < n_clusters:
         warnings.warn(
-            f"There are only {n_distinct} distinct images for n_clusters={n_clusters}: they make "
-            f"{n_distinct} cluster(s).",
+            f"Only {n_distinct} of the {n_images} images differ from each other: they make "
+            f"{n_distinct} cluster(s), not {n_clusters}.",
             stacklevel=3,
         )
-    return n_distinct
+    return int(min(n_distinct, n_clusters))
 
 
-def check_strays(n_strays: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
-    """Warn of images that cannot be cut with the rest; raise where too few can.
+def check_graph(graph: Any) -> csr_array:
+    """Check a ready-made graph, and drop its diagonal.
+
+    Parameters
+    ----------
+    graph : ndarray or sparse array of shape (n_images, n_images)
+        Finite weights.
+
+    Returns
+    -------
+    csr_array of shape (n_images, n_images)
+        Without self-loops.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.inputs import check_graph
+    >>> check_graph(np.array([[5.0, 1.0], [1.0, 5.0]])).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    rows, columns = graph.shape
+    if rows != columns:
+        raise ValueError(f"A graph has as many columns as rows; X has shape {graph.shape}.")
+    found = csr_array(graph, dtype=np.float64)
+    if found.nnz and found.data.min() < 0:
+        raise ValueError("The graph in X has negative weights: affinities must not be negative.")
+    if abs(found - found.T).max() > _ASYMMETRY * abs(found).max():
+        raise ValueError("The graph in X is not symmetric: pass (X + X.T) / 2.")
+    found = csr_array(found.maximum(found.T))
+    found.setdiag(0)
+    found.eliminate_zeros()
+    found.sort_indices()
+    return found
+
+
+def warn_of_strays(n_strays: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
+    """Warn of images that were not cut with the rest.
 
     Parameters
     ----------
     n_strays : int
         Images that were left out of the cut.
     n_isolated : int
-        Those of them that have no neighbour at all.
+        Images that have no neighbour at all.
     n_images, n_clusters : int
         The size of the problem.
 
     Examples
     --------
-    >>> from nouncut.inputs import check_strays
-    >>> check_strays(0, 0, n_images=100, n_clusters=5)
+    >>> from nouncut.inputs import warn_of_strays
+    >>> warn_of_strays(0, 0, n_images=100, n_clusters=5)
     """
-    remedy = 'a larger n_neighbors or neighbors="union" connects them'
-    if n_images - n_strays < n_clusters:
-        raise ValueError(
-            f"Only {n_images - n_strays} of {n_images} images have a neighbour, too few for "
-            f"{n_clusters} clusters: {remedy}; a larger tau helps where noun probabilities do "
-            "not overlap."
-        )
-    if n_isolated:
+    if n_isolated and n_images > 1:
         warnings.warn(
-            f"{n_isolated} of {n_images} images have no neighbour and were assigned by their "
-            f"kernel values: {remedy}.",
-            stacklevel=4,
+            f"{n_isolated} of {n_images} images have no neighbour: nothing looks like them and "
+            "shares their nouns. They were placed by looks alone.",
+            stacklevel=5,
         )
     if n_strays > n_isolated:
         warnings.warn(
-            f"The graph falls apart into more than {n_clusters} components. "
-            f"{n_strays - n_isolated} images of the smallest were assigned by their kernel "
-            f"values: {remedy}.",
-            stacklevel=4,
+            f"The images fall into more than {n_clusters} groups that have nothing in common. "
+            f"{n_strays - n_isolated} images of the smallest joined the nearest of the others.",
+            stacklevel=5,
         )
 
 
-def _count_distinct(features: NDArray[Any], semantic: NDArray[Any], limit: int) -> int:
-    """Return how many images differ from each other, counting no further than a limit."""
-    seen: set[bytes] = set()
-    for visual, meaning in zip(features, semantic, strict=True):
-        seen.add(visual.tobytes() + meaning.tobytes())
-        if len(seen) == limit:
-            break
-    return len(seen)
+def _is_regular(array: Any) -> bool:
+    try:
+        np.asarray(array)
+    except ValueError:
+        return False
+    return True
 
 
 def _split_prompts(noun_features: Any) -> list[tuple[str, Any]]:
@@ -313,6 +368,7 @@ _NO_NOUNS = "{name} is empty (0 nouns). Pass noun_features=None to cluster by ap
 
 
 def _check_prompt(array: Any, name: str, n_features: int) -> NDArray[np.float32]:
+    check_numbers(array, name)
     checked = check_array(
         array, accept_sparse="csr", dtype=_FLOATS, input_name=name, ensure_min_samples=0
     )

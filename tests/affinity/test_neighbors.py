@@ -47,10 +47,8 @@ def test_neighbors_of_other_images_may_be_anybody():
     nouns = [unit_rows(rng.normal(size=(4, 6))).astype(np.float32)]
     probabilities = noun_probabilities(features, nouns, 0.2)
     queries = features[7:9], [probabilities[0][7:9]]
-    (found,) = kernel_neighbors(
-        features, probabilities, 5, queries=queries, block_size=16, scale=25
-    )
-    kernel = ntk_kernel(features[7:9], probabilities[0][7:9], features, probabilities[0], tau=0.2)
+    (found,) = kernel_neighbors(features, probabilities, 5, queries=queries, block_size=16)
+    kernel = ntk_kernel(features[7:9], probabilities[0][7:9], features, probabilities[0], tau=1.0)
     expected_indices, expected_values = brute_force(kernel, 5)
     np.testing.assert_array_equal(found.indices, expected_indices)
     np.testing.assert_allclose(found.values, expected_values, rtol=1e-5)

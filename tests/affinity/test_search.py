@@ -29,7 +29,7 @@ def data():
 @pytest.fixture(scope="module")
 def truth(data):
     probabilities = noun_probabilities(data.features, data.noun_features, TAU)
-    return kernel_neighbors(data.features, probabilities, Q, scale=TAU**-2)
+    return kernel_neighbors(data.features, probabilities, Q)
 
 
 def recall(found, truth) -> float:
@@ -121,7 +121,7 @@ def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
     probabilities, own = (
         noun_probabilities(rows, data.noun_features, TAU) for rows in (features, new)
     )
-    expected = kernel_neighbors(features, probabilities, Q, queries=(new, own), scale=TAU**-2)
+    expected = kernel_neighbors(features, probabilities, Q, queries=(new, own))
     for left, right in zip(found, expected, strict=True):
         assert np.mean(left.indices == right.indices) > 0.999
         np.testing.assert_allclose(left.values, right.values, rtol=1e-5)

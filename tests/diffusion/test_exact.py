@@ -22,7 +22,7 @@ def closed_form(graphs, weights, mu):
     return mu / (mu + 1) * solution.reshape(n, n)
 
 
-def objective(graphs, affinity, weights, mu, lambda_):
+def objective(graphs, affinity, weights, mu, lam):
     """Write Eq. 9 out, with the square that Eq. 10 lacks, one prompt at a time."""
     identity = np.eye(len(affinity))
     losses = [
@@ -32,7 +32,7 @@ def objective(graphs, affinity, weights, mu, lambda_):
     return (
         np.dot(weights, losses)
         + mu * np.sum((affinity - identity) ** 2)
-        + lambda_ / 2 * np.dot(weights, weights)
+        + lam / 2 * np.dot(weights, weights)
     )
 
 
@@ -49,7 +49,7 @@ def test_affinity_equals_the_closed_form(random_graphs, n_images, n_prompts, mu)
 
 def test_the_alternation_ends_in_a_joint_optimum(random_graphs):
     graphs = random_graphs(20, 3, seed=1)
-    found = exact_diffusion(graphs, lambda_=0.1, max_iter=100, **CONVERGED)
+    found = exact_diffusion(graphs, lam=0.1, max_iter=100, **CONVERGED)
     expected = closed_form(graphs, found.prompt_weights, 0.1)
     np.testing.assert_allclose(found.affinity, expected, atol=1e-6)
     np.testing.assert_allclose(found.prompt_weights, simplex_weights(found.losses, 0.1))
@@ -66,11 +66,11 @@ def test_one_prompt_is_a_function_of_its_graph(random_graphs):
 @given(
     seed=st.integers(0, 1000),
     mu=st.floats(0.01, 10),
-    lambda_=st.floats(0.01, 100),
+    lam=st.floats(0.01, 100),
     max_inner_iter=st.integers(1, 8),
 )
 @settings(max_examples=40, deadline=None)
-def test_the_objective_is_eq_9_and_never_rises(seed, mu, lambda_, max_inner_iter):
+def test_the_objective_is_eq_9_and_never_rises(seed, mu, lam, max_inner_iter):
     from scipy.sparse import csr_array
 
     from nouncut.affinity import normalize_graph
@@ -80,12 +80,10 @@ def test_the_objective_is_eq_9_and_never_rises(seed, mu, lambda_, max_inner_iter
     for _ in range(3):
         weights = np.triu(rng.random((12, 12)), 1)
         graphs.append(normalize_graph(csr_array(weights + weights.T))[0])
-    found = exact_diffusion(
-        graphs, mu=mu, lambda_=lambda_, max_iter=6, max_inner_iter=max_inner_iter
-    )
+    found = exact_diffusion(graphs, mu=mu, lam=lam, max_iter=6, max_inner_iter=max_inner_iter)
     assert np.all(np.diff(found.objective) <= 1e-9 * found.objective[0])
     assert found.objective[-1] == pytest.approx(
-        objective(graphs, found.affinity, found.prompt_weights, mu, lambda_)
+        objective(graphs, found.affinity, found.prompt_weights, mu, lam)
     )
     np.testing.assert_allclose(found.affinity, found.affinity.T, atol=1e-12)
 

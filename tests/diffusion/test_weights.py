@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from nouncut.diffusion import simplex_weights
 
 
-def solve_quadratic_programme(losses: list[float], lambda_: float) -> np.ndarray:
+def solve_quadratic_programme(losses: list[float], lam: float) -> np.ndarray:
     """Minimise the objective exactly: try every set of positive weights in rational numbers."""
-    exact, regularisation = [Fraction(loss) for loss in losses], Fraction(lambda_)
+    exact, regularisation = [Fraction(loss) for loss in losses], Fraction(lam)
     best: tuple[Fraction, list[Fraction]] | None = None
     for size in range(1, len(losses) + 1):
         for support in combinations(range(len(losses)), size):
@@ -38,9 +38,9 @@ def solve_quadratic_programme(losses: list[float], lambda_: float) -> np.ndarray
     st.floats(1e-2, 1e4),
 )
 @settings(max_examples=200, deadline=None)
-def test_weights_equal_the_quadratic_programmes_answer(losses, lambda_):
-    expected = solve_quadratic_programme(losses, lambda_)
-    np.testing.assert_allclose(simplex_weights(losses, lambda_), expected, atol=1e-8)
+def test_weights_equal_the_quadratic_programmes_answer(losses, lam):
+    expected = solve_quadratic_programme(losses, lam)
+    np.testing.assert_allclose(simplex_weights(losses, lam), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def restored(model, visual, semantic, tmp_path):
         assert name in MODEL_ARRAYS
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=False)
     arrays = {path.stem: np.load(path, mmap_mode="r") for path in tmp_path.glob("model_*.npy")}
-    return restore_model(arrays, visual, semantic, n_neighbors=model.n_neighbors)
+    return restore_model(arrays, visual, semantic, model.embedding_, model.labels_)
 
 
 @pytest.mark.parametrize("solver", ["exact", "spectral"])
@@ -43,7 +43,7 @@ def test_new_images_are_placed_exactly_as_before(data, tmp_path, kind, solver):
     noise = rng.normal(0, 0.02, visual.shape).astype(np.float32)
     for queries in (visual, visual + noise):
         said = None if semantic is None else semantic + (queries - visual)
-        assert_array_equal(again.embed(queries, said), model.embed(queries, said))
+        assert_array_equal(again.transform(queries, said), model.transform(queries, said))
         assert_array_equal(
             again.predict(queries, semantic_features=said),
             model.predict(queries, semantic_features=said),
@@ -55,5 +55,5 @@ def test_strays_do_not_shift_the_others(data, tmp_path):
     with pytest.warns(UserWarning, match="neighbour|zero|isolated"):
         model = NTKSpectralClustering(4, n_neighbors=12, random_state=0).fit(visual)
     again = restored(model, visual, None, tmp_path)
-    assert_array_equal(again.embed(data.features), model.embed(data.features))
+    assert_array_equal(again.transform(data.features), model.transform(data.features))
     assert_array_equal(again.predict(data.features), model.predict(data.features))

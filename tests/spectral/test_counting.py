@@ -125,7 +125,7 @@ def test_a_graph_without_edges_is_one_cluster():
 
 
 def test_reaching_the_largest_number_is_said():
-    with pytest.warns(UserWarning, match="Raise max_clusters"):
+    with pytest.warns(UserWarning, match="there may be more"):
         found = count_clusters(normalized(blocks([20] * 8)), max_clusters=6)
     assert found.n_clusters == 6
 

@@ -1,8 +1,11 @@
 """From features to graphs: the neural tangent kernel, its nearest neighbours, symmetric graphs."""
 
 from nouncut.affinity.candidates import candidate_pairs, noun_factors
+from nouncut.affinity.copies import find_originals, match_rows
 from nouncut.affinity.familiarity import familiarity, least_familiarity
 from nouncut.affinity.graphs import (
+    add_copies,
+    choose_neighbors,
     even_mean,
     isolated_images,
     mean_graph,
@@ -13,8 +16,8 @@ from nouncut.affinity.graphs import (
     stray_images,
     symmetrize_graph,
 )
-from nouncut.affinity.kernels import noun_probabilities, ntk_kernel, unit_rows
-from nouncut.affinity.neighbors import kernel_neighbors
+from nouncut.affinity.kernels import looks_only, noun_probabilities, ntk_kernel, unit_rows
+from nouncut.affinity.neighbors import Neighbors, kernel_neighbors
 from nouncut.affinity.search import (
     KernelSearch,
     can_compare_all,
@@ -25,14 +28,20 @@ from nouncut.affinity.temperature import choose_tau, relative_perplexity
 
 __all__ = [
     "KernelSearch",
+    "Neighbors",
+    "add_copies",
     "can_compare_all",
     "candidate_pairs",
+    "choose_neighbors",
     "choose_tau",
     "even_mean",
     "familiarity",
+    "find_originals",
     "isolated_images",
     "kernel_neighbors",
     "least_familiarity",
+    "looks_only",
+    "match_rows",
     "mean_graph",
     "neighbor_graph",
     "normalize_graph",

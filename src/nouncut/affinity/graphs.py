@@ -14,12 +14,45 @@ from nouncut.affinity.neighbors import Neighbors
 from nouncut.compute import with_entries
 
 Symmetry = Literal["union", "mutual"]
+# The fewest that hold a cluster together, and the paper's number.
+_NEIGHBORS = 2, 30
 # Only keeps images without neighbours from dividing by zero; a larger floor would change
 # the weights of weakly connected ones.
 _TINY_DEGREE = np.finfo(np.float64).tiny
 
 
-def neighbor_graph(neighbors: Neighbors, n_columns: int) -> csr_array:
+def choose_neighbors(n_images: int, n_clusters: int | None = None) -> int:
+    """Choose how many neighbours every image keeps: twice the root of the images per cluster.
+
+    Neighbours should be of the same cluster, so there must be fewer than a cluster has images,
+    and enough to hold the cluster together. On made data of 3 to 150 images per cluster the best
+    numbers follow this root (``benchmarks/neighbors.py``); the published 30 is reached at 225
+    images per cluster and never exceeded.
+
+    Parameters
+    ----------
+    n_images : int
+        Number of images.
+    n_clusters : int, optional
+        Number of clusters; the root of half the images where it is not known.
+
+    Returns
+    -------
+    int
+        Between 2 and 30.
+
+    Examples
+    --------
+    >>> from nouncut.affinity import choose_neighbors
+    >>> choose_neighbors(50, 10), choose_neighbors(600, 24), choose_neighbors(10_000, 10)
+    (4, 10, 30)
+    """
+    if n_clusters is None:
+        n_clusters = max(1, round(np.sqrt(n_images / 2)))
+    return int(np.clip(round(2 * np.sqrt(n_images / n_clusters)), *_NEIGHBORS))
+
+
+def neighbor_graph(neighbors: Neighbors, n_columns: int, q: int | None = None) -> csr_array:
     """Return the directed graph in which every image points at its nearest images.
 
     Parameters
@@ -28,6 +61,8 @@ def neighbor_graph(neighbors: Neighbors, n_columns: int) -> csr_array:
         The q nearest images of n images.
     n_columns : int
         How many images they were chosen from.
+    q : int, optional
+        Use the q nearest of them only.
 
     Returns
     -------
@@ -44,13 +79,14 @@ def neighbor_graph(neighbors: Neighbors, n_columns: int) -> csr_array:
            [0.8, 0. , 0. ],
            [0. , 0.6, 0. ]])
     """
-    present = neighbors.indices >= 0
+    indices, values = neighbors.indices[:, :q], neighbors.values[:, :q]
+    present = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     if indptr[-1] <= np.iinfo(np.int32).max:
         # Otherwise SciPy widens the indices of every edge as well.
         indptr = indptr.astype(np.int32)
     graph = csr_array(
-        (neighbors.values[present].astype(np.float64), neighbors.indices[present], indptr),
+        (values[present].astype(np.float64), indices[present], indptr),
         shape=(len(present), n_columns),
     )
     graph.sort_indices()
@@ -300,6 +336,37 @@ def spread_graph(graph: csr_array, images: NDArray[np.intp], n_images: int) -> c
     counts[images] = np.diff(graph.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return csr_array((graph.data, images[graph.indices], indptr), shape=(n_images, n_images))
+
+
+def add_copies(graph: csr_array, originals: NDArray[np.intp]) -> csr_array:
+    """Tie every copy to its original by an edge of weight 1.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_images, n_images)
+        Normalised graph in which copies have no edges.
+    originals : ndarray of shape (n_images,)
+        From `find_originals`.
+
+    Returns
+    -------
+    csr_array of shape (n_images, n_images)
+        Symmetric graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.affinity import add_copies
+    >>> add_copies(csr_array((2, 2)), np.array([0, 0])).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    copies = np.flatnonzero(originals != np.arange(len(originals)))
+    ends = np.concatenate([copies, originals[copies]]), np.concatenate([originals[copies], copies])
+    total = csr_array(graph + csr_array((np.ones(2 * len(copies)), ends), shape=graph.shape))
+    total.sort_indices()
+    return total
 
 
 def _degrees(graph: csr_array) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from nouncut.compute import blas_threads, run_tasks, softmax_rows
 
 _ROWS_AT_ONCE = 128
+# A little more than 1: opposite images are far apart, but not infinitely.
+_SHIFT = 1.1
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
@@ -41,6 +43,35 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     return np.divide(
         scaled, np.where(length > 0, length, 1), dtype=scaled.dtype, casting="same_kind"
     )
+
+
+def looks_only(features: NDArray[Any]) -> NDArray[Any]:
+    """Return features whose inner products grow with the cosine and are never negative.
+
+    They compare images that the kernel finds nothing in common between: centred features of few
+    images mostly have negative cosines, and nouns need not overlap.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        Unit rows.
+
+    Returns
+    -------
+    ndarray of shape (n, d + 1)
+        Unit rows with the inner products ``(1.1 + cosine) / 2.1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.affinity import looks_only
+    >>> rows = looks_only(np.array([[1.0], [-1.0]]))
+    >>> (rows @ rows.T).round(3)
+    array([[1.   , 0.048],
+           [0.048, 1.   ]])
+    """
+    shift = np.full((len(features), 1), np.sqrt(_SHIFT), features.dtype)
+    return np.asarray(np.hstack([features, shift]) / np.sqrt(1 + _SHIFT), features.dtype)
 
 
 def noun_probabilities(

@@ -29,7 +29,8 @@ class Neighbors(NamedTuple):
     indices : ndarray of shape (n_images, q)
         Which images; -1 where fewer than q have a positive kernel.
     values : ndarray of shape (n_images, q)
-        Their kernel values; 0 where there is none.
+        Their kernel values without the constant factor ``1 / tau^2``, which cancels when graphs
+        are normalised; 0 where there is none.
     """
 
     indices: NDArray[np.int32]
@@ -141,7 +142,6 @@ def kernel_neighbors(
     q: int,
     *,
     queries: tuple[NDArray[Any], Sequence[NDArray[Any]]] | None = None,
-    scale: float = 1.0,
     block_size: int = BLOCK_SIZE,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -158,8 +158,6 @@ def kernel_neighbors(
         Neighbours to keep; an image is never its own neighbour.
     queries : tuple (features, probabilities), optional
         Other images whose neighbours among the first ones are wanted.
-    scale : float, default=1.0
-        Factor on all kernel values (``1 / tau**2``).
     block_size : int, default=512
         Side of the kernel blocks that exist at any one time.
     n_threads : int, default=1
@@ -185,7 +183,7 @@ def kernel_neighbors(
         nearest = search_blocks(
             features, probabilities, q, blocks, n_threads=n_threads, progress=progress
         )
-        return [strongest_first(found, scale) for found in nearest]
+        return [strongest_first(found) for found in nearest]
     nearest = [nobody(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
 
     def search(start: int) -> None:
@@ -201,7 +199,7 @@ def kernel_neighbors(
 
     with blas_threads(1):
         run_tasks(search, range(0, len(queries[0]), block_size), n_threads)
-    return [strongest_first(found, scale) for found in nearest]
+    return [strongest_first(found) for found in nearest]
 
 
 def all_blocks(n_images: int, block_size: int = BLOCK_SIZE) -> list[tuple[slice, slice]]:
@@ -282,8 +280,8 @@ def nobody(n_images: int, q: int) -> Neighbors:
     return Neighbors(np.full((n_images, q), -1, np.int32), np.zeros((n_images, q), np.float32))
 
 
-def strongest_first(found: Neighbors, scale: float) -> Neighbors:
-    """Sort heaps, equal values by index, and multiply the values by `scale`."""
+def strongest_first(found: Neighbors) -> Neighbors:
+    """Sort heaps, equal values by index."""
     order = np.lexsort((found.indices, -found.values), axis=1)
     values = np.take_along_axis(found.values, order, axis=1)
-    return Neighbors(np.take_along_axis(found.indices, order, axis=1), values * np.float32(scale))
+    return Neighbors(np.take_along_axis(found.indices, order, axis=1), values)

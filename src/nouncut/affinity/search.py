@@ -88,7 +88,7 @@ def search_neighbors(
     prompts : sequence of ndarray of shape (n_nouns, e)
         Noun features; empty for visual proximity alone.
     tau : float
-        Temperature; kernel values are divided by its square where there are nouns.
+        Temperature of the noun probabilities.
     q : int
         Neighbours to keep; an image is never its own neighbour.
     method : {"auto", "exact", "candidates"}, default="auto"
@@ -131,9 +131,7 @@ def search_neighbors(
     fits = 4.0 * n_images * n_nouns <= room
     if method == "exact" or (method == "auto" and quick and fits):
         probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
-        found = kernel_neighbors(
-            features, probabilities, q, scale=kernel.scale, n_threads=n_threads, progress=progress
-        )
+        found = kernel_neighbors(features, probabilities, q, n_threads=n_threads, progress=progress)
         return KernelSearch(found, "exact", 1.0)
     # Longer factors of very many images would not fit in memory.
     attempts = [(True, 1), (False, 1)] if n_images >= _CELLS_FROM else [(False, 1), (False, _MORE)]
@@ -146,12 +144,10 @@ def search_neighbors(
     else:
         warnings.warn(
             f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
-            "other, prompts disagree about them, or tau is very small.",
+            "other, or prompts disagree about them.",
             stacklevel=4,
         )
-    neighbors = run_tasks(
-        lambda own: strongest_first(_back_from(order, own), kernel.scale), found, n_threads
-    )
+    neighbors = run_tasks(lambda own: strongest_first(_back_from(order, own)), found, n_threads)
     return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
 
 
@@ -186,10 +182,6 @@ class _Kernel(NamedTuple):
     semantic: NDArray[Any]
     prompts: Sequence[NDArray[Any]]
     tau: float
-
-    @property
-    def scale(self) -> float:
-        return self.tau**-2 if self.prompts else 1.0
 
     def in_order(self, order: NDArray[np.intp]) -> _Kernel:
         features = self.features[order]
@@ -359,7 +351,7 @@ def query_neighbors(
             heaps = Neighbors(indices[part], values[part])
             offer = partial(_offer_block, heaps, Lock(), queries[0][part], own, features)
             softmax_blocks(semantic, nouns, tau, offer, n_threads)
-    return [strongest_first(nearest, tau**-2) for nearest in found]
+    return [strongest_first(nearest) for nearest in found]
 
 
 def _offer_block(

@@ -31,7 +31,7 @@ class SphericalKMeans(Baseline):
     random_state : int, RandomState instance or None, default=None
         Seed.
     n_jobs : int or None, default=None
-        Threads to share the restarts; None for all cores. Labels do not depend on it.
+        Threads to share the restarts, as in scikit-learn. Labels do not depend on it.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ def _zero_shot(problem: Problem, seed: int) -> Labels:
 
 
 def _kmeans(problem: Problem, seed: int) -> Labels:
-    model = SphericalKMeans(problem.n_clusters, random_state=seed)
+    model = SphericalKMeans(problem.n_clusters, random_state=seed, n_jobs=-1)
     return _cluster(model, problem.visual)
 
 

@@ -11,6 +11,7 @@ from nouncut.baselines._base import Problem
 from nouncut.baselines.gradnorm import gradnorm_nouns
 from nouncut.estimator import NTKSpectralClustering
 
+PUBLISHED_NEIGHBORS = 30
 Ensemble = Literal["diffusion", "average", "prompt_mean"]
 
 
@@ -117,8 +118,10 @@ def _cluster(
     model = NTKSpectralClustering(
         problem.n_clusters,
         tau="auto" if problem.tau is None else problem.tau,
+        n_neighbors=PUBLISHED_NEIGHBORS,
         ensemble=ensemble,
         random_state=seed,
+        n_jobs=-1,
     )
     labels: NDArray[np.intp] = model.fit_predict(
         problem.visual, noun_features=nouns, semantic_features=problem.semantic

@@ -114,7 +114,7 @@ class TAC(Baseline):
 
     def _clusterer(self) -> SphericalKMeans | KernelSpectralClustering:
         if self.method == "kmeans":
-            return SphericalKMeans(self.n_clusters, random_state=self.random_state)
+            return SphericalKMeans(self.n_clusters, random_state=self.random_state, n_jobs=-1)
         return KernelSpectralClustering(
             self.n_clusters, kernel=self.method, random_state=self.random_state
         )

@@ -18,10 +18,10 @@ from nouncut.cli.options import (
     Model,
     Output,
     Quiet,
-    parse_count,
     parse_lexicons,
     parse_tau,
     parse_templates,
+    parse_whole,
 )
 from nouncut.cli.summary import show_estimate, show_run
 
@@ -73,7 +73,14 @@ def cluster(
             show_default=False,
         ),
     ] = None,
-    neighbors: Annotated[int, typer.Option(min=1, help="Neighbours that every image keeps.")] = 30,
+    neighbors: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Neighbours that every image keeps. Default: twice the root of the number of "
+            "images per cluster, at most 30.",
+        ),
+    ] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     solver: Annotated[
         Literal["auto", "exact", "spectral"], typer.Option(help="How prompts are ensembled.")
@@ -110,13 +117,13 @@ def cluster(
 
         run = cluster_images(
             path,
-            parse_count(clusters),
+            parse_whole(clusters, "-k"),
             model=model,
             vocabulary=vocabulary,
             lexicons=parse_lexicons(lexicon, vocabulary),
             templates=parse_templates(prompts, templates),
             tau=parse_tau(tau),
-            n_neighbors=neighbors,
+            n_neighbors=parse_whole(neighbors, "--neighbors"),
             seed=seed,
             solver=solver,
             noun_filter=noun_filter,

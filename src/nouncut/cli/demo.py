@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nouncut.cli.console import StageBars, notes, results
 from nouncut.cli.exit_codes import explained_errors
-from nouncut.cli.options import Count, Model, Output, Quiet, parse_count
+from nouncut.cli.options import Count, Model, Output, Quiet, parse_whole
 from nouncut.cli.summary import show_estimate, show_run
 
 
@@ -24,7 +24,7 @@ def demo(
             notes().print(f"{len(pictures.paths):,} pictures: {pictures.attribution}")
         run = cluster_images(
             pictures.paths,
-            parse_count(clusters),
+            parse_whole(clusters, "-k"),
             model=model,
             output=output or "nouncut-runs/demo",
             replace=True,

@@ -49,13 +49,15 @@ RunDirectory = Annotated[
 ]
 
 
-def parse_count(clusters: str) -> int | Literal["auto"]:
-    """Return the number of clusters that was asked for.
+def parse_whole(text: str, option: str) -> int | Literal["auto"]:
+    """Return a whole number of at least 1, or "auto".
 
     Parameters
     ----------
-    clusters : str
-        A number, or "auto".
+    text : str
+        What the user wrote.
+    option : str
+        The option it was written for.
 
     Returns
     -------
@@ -64,15 +66,16 @@ def parse_count(clusters: str) -> int | Literal["auto"]:
 
     Examples
     --------
-    >>> from nouncut.cli.options import parse_count
-    >>> parse_count("12"), parse_count("auto")
+    >>> from nouncut.cli.options import parse_whole
+    >>> parse_whole("12", "-k"), parse_whole("auto", "-k")
     (12, 'auto')
     """
-    if clusters == "auto":
+    if text == "auto":
         return "auto"
-    if not clusters.isdecimal() or int(clusters) < 1:
-        raise typer.BadParameter(f"{clusters!r} is neither a number nor auto.", param_hint="-k")
-    return int(clusters)
+    if not text.isdecimal() or int(text) < 1:
+        message = f"{text!r} is neither a whole number above 0 nor auto."
+        raise typer.BadParameter(message, param_hint=option)
+    return int(text)
 
 
 def parse_tau(tau: str | None) -> float | Literal["auto"] | None:

@@ -83,6 +83,7 @@ def summary(run: Run) -> dict[str, Any]:
     fields = (
         "n_images",
         "n_clusters",
+        "n_copies",
         "n_outliers",
         "n_skipped",
         "n_encoded",
@@ -166,6 +167,11 @@ def _show_table(run: Run) -> None:
 def _count_sentence(run: Run) -> str:
     about = f"{run.manifest['n_images']:,} images in {run.manifest['n_clusters']:,} clusters"
     about += f", {run.manifest['n_outliers']:,} of them fit nowhere well."
+    n_copies = run.manifest.get("n_copies", 0)
+    if n_copies:
+        about += (
+            f" {n_copies:,} of them {'is a copy' if n_copies == 1 else 'are copies'} of others."
+        )
     count = run.manifest["cluster_count"]
     if count:
         others = [str(number) for number, _ in count["candidates"][1:4]]

@@ -10,10 +10,11 @@ from nouncut.compute.memory import available_memory
 from nouncut.compute.packing import PackedRows, empty_rows, pack_rows
 from nouncut.compute.patterns import cache_order, entries_in, reorder, with_entries
 from nouncut.compute.products import apply_series, pair_products, sparse_product
-from nouncut.compute.threads import blas_threads, count_threads, run_tasks
+from nouncut.compute.threads import all_threads, blas_threads, count_threads, run_tasks
 
 __all__ = [
     "PackedRows",
+    "all_threads",
     "apply_functions",
     "apply_series",
     "available_memory",

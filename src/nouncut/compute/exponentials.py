@@ -15,6 +15,8 @@ _C1, _C2, _C3 = (np.float32(c) for c in (np.log(2), np.log(2) ** 2 / 2, np.log(2
 _C4, _C5 = np.float32(np.log(2) ** 4 / 24), np.float32(np.log(2) ** 5 / 120)
 _C6 = np.float32(np.log(2) ** 6 / 720)
 _ONE = np.float32(1)
+# Colder softmax would be the same: all on the largest.
+_COLDEST = 1e-30
 # The smallest normal power of two.
 _LOWEST = np.float32(-126)
 
@@ -63,7 +65,8 @@ def softmax_rows(X: NDArray[Any], tau: float) -> None:
     >>> X.round(3)
     array([[0.731, 0.269]], dtype=float32)
     """
-    if X.dtype == np.float32 and _LOG2_E / tau < np.finfo(np.float32).max:
+    tau = max(tau, _COLDEST)
+    if X.dtype == np.float32:
         _compiled_softmax(X, np.float32(_LOG2_E / tau))
         return
     X -= X.max(axis=1, keepdims=True)

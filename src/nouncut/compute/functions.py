@@ -15,6 +15,9 @@ from nouncut.compute.products import apply_series
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 _MAX_DEGREE = 64
+# A series needs an interval of some width, even where all eigenvalues are the same.
+_NARROWEST = 1e-3
+_MOST_NOISE = 1e-2
 
 
 def apply_functions(
@@ -61,6 +64,19 @@ def apply_functions(
     array([[0.25  ],
            [0.0625]])
     """
+    low, high = interval
+    interval = low, max(high, low + _NARROWEST)
+    series = _expand(functions, interval, tol)
+    if _grows_too_much(series.shape[1] - 1, interval, np.finfo(block.dtype).eps):
+        interval = low, max(1.0, low + _NARROWEST)
+        series = _expand(functions, interval, tol)
+    return apply_series(S, block, series, interval, n_threads)
+
+
+def _expand(
+    functions: Sequence[Function], interval: tuple[float, float], tol: float
+) -> NDArray[np.float64]:
+    """Return Chebyshev series of the functions, of the degree that the tolerance needs."""
     series = np.array(
         [
             chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
@@ -68,7 +84,14 @@ def apply_functions(
         ]
     )
     degree = int(np.flatnonzero((np.abs(series) > tol).any(axis=0)).max(initial=1))
-    return apply_series(S, block, series[:, : degree + 1], interval, n_threads)
+    return series[:, : degree + 1]
+
+
+def _grows_too_much(degree: int, interval: tuple[float, float], rounding: float) -> bool:
+    """Tell whether the rounding of vectors up to an eigenvalue of 1 would drown the result."""
+    low, high = interval
+    reach = max(1.0, (2 - low - high) / (high - low))
+    return bool(degree * np.arccosh(reach) + np.log(rounding) > np.log(_MOST_NOISE))
 
 
 def _on_unit_interval(function: Function, interval: tuple[float, float], t: NDArray[Any]) -> Any:

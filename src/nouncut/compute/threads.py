@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
@@ -22,8 +22,8 @@ def count_threads(n_jobs: int | None) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        None for every core this process may use; otherwise as in scikit-learn, -1 for all
-        cores, -2 for all but one.
+        As in scikit-learn: None for one (or what a joblib context says), -1 for every core that
+        this process may use, -2 for all but one.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def count_threads(n_jobs: int | None) -> int:
     >>> count_threads(2)
     2
     """
-    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
+    return int(effective_n_jobs(n_jobs))
 
 
 @lru_cache(maxsize=4)
@@ -87,6 +87,11 @@ def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
         In force for the whole process while it is open.
     """
     return _libraries().limit(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
+
+
+def all_threads(n_threads: int) -> AbstractContextManager[Any]:
+    """Limit the threads of BLAS and OpenMP."""
+    return _libraries().limit(limits=n_threads)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute import apply_functions, inner_products, sparse_product, tall_product
+from nouncut.affinity import normalize_graph
+from nouncut.compute import (
+    apply_functions,
+    inner_products,
+    sparse_product,
+    tall_product,
+    with_entries,
+)
+from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
-from nouncut.spectral.eigen import definite_eigh
+from nouncut.spectral.eigen import guard_vectors, implicit_operator, operator_eigenpairs
 
-_MAX_RENEWALS = 12
+Cut = Literal["mean", "diffused"]
+
 # Vectors that are nearer to eigenvectors than this give the same labels.
 RESIDUAL = 1e-4
 # Up to here a polynomial of a few degrees is nearly f; multiplying by many vectors would cost more.
 _POLYNOMIAL_REACH = 0.5
-_POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-5, np.float32: 1e-4}
+# Rounding alone gives an image so much affinity to others.
+_NO_DEGREE = 1e-6
+_POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-8, np.float32: 1e-6}
 
 
 def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
@@ -43,7 +53,8 @@ def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
     >>> diffused(np.array([1.0, 0.0]), mu=0.25)
     array([1. , 0.2])
     """
-    return np.asarray(mu / (1 + mu - np.square(x)))
+    # Rounding must not carry an eigenvalue of one across the pole.
+    return np.asarray(mu / (1 + mu - np.minimum(np.square(x), 1)))
 
 
 def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
@@ -76,25 +87,108 @@ def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
     return top_eigenpairs(between, k).vectors
 
 
-def implied_cut(
-    graph: csr_array, eigenpairs: Eigenpairs, k: int, mu: float, n_threads: int = 1
-) -> NDArray[np.float64]:
-    """Return what `dense_cut` would for the affinity ``f(S)``, without forming it.
-
-    The wanted vectors lie almost in the span of ``D^-1/2 x`` for the leading eigenvectors x of
-    the graph, where D holds the degrees of the affinity; Rayleigh-Ritz finds them there, and the
-    span is renewed by subspace iteration until they have settled.
+class MeanCut(NamedTuple):
+    """A mean graph, normalised again.
 
     Parameters
     ----------
     graph : csr_array of shape (n, n)
-        Normalised graph S.
+        The normalised graph.
+    degrees : ndarray of shape (n,)
+        The degrees before.
+    spectrum : ndarray of shape (n_values,)
+        Leading eigenvalues, some more than there are eigenpairs.
     eigenpairs : Eigenpairs
-        Its leading eigenpairs, some more than k.
+        Leading eigenpairs.
+    """
+
+    graph: csr_array
+    degrees: NDArray[np.float64]
+    spectrum: NDArray[np.float64]
+    eigenpairs: Eigenpairs
+
+
+def cut_mean(
+    graph: csr_array,
+    k: int,
+    start: Eigenpairs | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> MeanCut:
+    """Normalise the mean of normalised graphs again and return its leading eigenpairs.
+
+    The first normalisation makes images of dense and sparse regions comparable (the anisotropic
+    kernel of diffusion maps, with exponent 1/2 [1]_), the second makes what is left a random walk.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Weighted mean of normalised graphs.
+    k : int
+        How many vectors.
+    start : Eigenpairs, optional
+        Leading eigenpairs of the mean itself.
+    random_state, n_threads, progress
+        As for `nouncut.spectral.top_eigenpairs`.
+
+    Returns
+    -------
+    MeanCut
+        The graph that is cut, with its eigenpairs.
+
+    References
+    ----------
+    .. [1] R. Coifman, S. Lafon, "Diffusion maps", Applied and Computational Harmonic Analysis 21,
+       2006, :doi:`10.1016/j.acha.2006.04.006`.
+    """
+    normalized, degrees = normalize_graph(graph)
+    values, vectors = top_eigenpairs(
+        normalized,
+        k,
+        n_spare=guard_vectors(k),
+        tol=RESIDUAL,
+        start=start,
+        random_state=random_state,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return MeanCut(normalized, degrees, values, Eigenpairs(values[:k], vectors[:, :k]))
+
+
+def implied_cut(
+    pattern: csr_array,
+    edges: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    eigenpairs: Eigenpairs,
+    k: int,
+    mu: float,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> NDArray[Any]:
+    """Return what `dense_cut` would for the diffused affinity, without forming it.
+
+    What is cut, ``D^-1/2 (A - diag A) D^-1/2``, has eigenvalues of both signs, most of them tiny.
+    Filters that know the interval of the unwanted ones find the algebraically largest, whatever
+    the sign of the rest; plain subspace iteration would turn to those of largest modulus.
+
+    Parameters
+    ----------
+    pattern : csr_array of shape (n, n)
+        Where any prompt's normalised graph S_b has an edge.
+    edges : ndarray of shape (n_prompts, nnz)
+        The weights of these edges in every graph.
+    weights : ndarray of shape (n_prompts,)
+        The prompt weights beta.
+    eigenpairs : Eigenpairs
+        Leading eigenpairs of the mean graph, some more than k.
     k : int
         How many vectors.
     mu : float
         Pull towards the identity.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the vectors that look for missed ones.
     n_threads : int, default=1
         Threads for the sparse products.
 
@@ -102,69 +196,105 @@ def implied_cut(
     -------
     ndarray of shape (n, k)
         Orthonormal vectors, as columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.diffusion import implied_cut
-    >>> from nouncut.spectral import top_eigenpairs
-    >>> ring = csr_array((np.eye(4, k=1) + np.eye(4, k=-1) + np.eye(4)[::-1]) / 2)
-    >>> implied_cut(ring, top_eigenpairs(ring, 3), 1, mu=0.1).shape
-    (4, 1)
     """
-    n_exact = max(1, int(np.sum(eigenpairs.values[:k] > _POLYNOMIAL_REACH)))
-    diffuse = partial(_diffuse, graph, eigenpairs, n_exact, mu, spectrum_floor(graph), n_threads)
     dtype = eigenpairs.vectors.dtype
-    diagonal = _diffused_diagonal(graph, eigenpairs, mu)
-    row_sums = diffuse(np.ones((graph.shape[0], 1), dtype)).ravel()
+    affinity = _Affinity(pattern, edges, weights, eigenpairs, k, mu, n_threads)
+    diagonal = affinity.diagonal()
+    row_sums = affinity(np.ones((pattern.shape[0], 1), dtype)).ravel()
     roots = _inverse_roots(row_sums - diagonal)
     own = (diagonal * roots**2).astype(dtype)[:, None]
     roots = roots.astype(dtype)[:, None]
-    block = roots * eigenpairs.vectors
-    for _ in range(_MAX_RENEWALS):
-        block /= np.sqrt(np.einsum("ij,ij->j", block, block))
-        image = diffuse(roots * block)
+
+    def product(block: NDArray[Any]) -> NDArray[Any]:
+        image = affinity(roots * block)
         image *= roots
         image -= own * block
-        inner = inner_products(block, image, n_threads, multiply_in=dtype.type)
-        overlap = inner_products(block, n_threads=n_threads)
-        values, rotation = definite_eigh((inner + inner.T) / 2, overlap)
-        vectors = tall_product(block, rotation[:, :k], n_threads)
-        # Along the Ritz vectors: columns as they come would all turn to the leading one.
-        block = tall_product(image, rotation, n_threads, out=image)
-        error = block[:, :k] - vectors * values[:k].astype(dtype)
-        # Without a gap after the k-th the last vectors hardly settle; labels depend on them little.
-        if np.einsum("ij,ij->", error, error, dtype=np.float64) < k * RESIDUAL**2:
-            break
-    return vectors
+        return image
+
+    # The affinity has no negative eigenvalue, so what is subtracted bounds those of the cut.
+    operator = implicit_operator(product, -float(own.max()))
+    start = roots * eigenpairs.vectors
+    found = operator_eigenpairs(operator, start, k, random_state=random_state, n_threads=n_threads)
+    return found.vectors
 
 
-def _diffuse(
-    graph: csr_array,
-    eigenpairs: Eigenpairs,
-    k: int,
-    mu: float,
-    lowest: float,
-    n_threads: int,
-    block: NDArray[Any],
-) -> NDArray[Any]:
-    """Return ``f(S) @ block``: exact on the k leading eigenvectors, a polynomial on the rest."""
-    values, vectors = eigenpairs.values[:k], eigenpairs.vectors[:, :k]
-    precision = vectors.dtype.type
-    inside = inner_products(vectors, block, n_threads, multiply_in=precision)
-    outside = tall_product(vectors, inside, n_threads)
-    np.subtract(block, outside, out=outside)
-    (spread,) = apply_functions(
-        [partial(diffused, mu=mu)],
-        graph,
-        outside,
-        (lowest, rest_ceiling(eigenpairs, k)),
-        tol=_POLYNOMIAL_ERROR[precision],
-        n_threads=n_threads,
-    )
-    spread += tall_product(vectors, diffused(values, mu)[:, None] * inside, n_threads)
-    return spread
+def exact_vectors(eigenpairs: Eigenpairs, k: int) -> int:
+    """Return how many leading eigenvectors are treated exactly; a polynomial does for the rest."""
+    return max(1, int(np.sum(eigenpairs.values[:k] > _POLYNOMIAL_REACH)))
+
+
+class _Affinity:
+    """The diffused affinity as a function of blocks of vectors.
+
+    With one graph the fixed point of the diffusion is ``f(S)``, with several nearly f of the mean
+    graph S_bar: the series of both begin with ``c (I + P / (1 + mu) + ...)`` where P is the square
+    of S_bar in the one and the mean of the graphs' squares in the other. That difference decides
+    where clusters are small, so the second term is taken as it is.
+    """
+
+    def __init__(
+        self,
+        pattern: csr_array,
+        edges: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        eigenpairs: Eigenpairs,
+        k: int,
+        mu: float,
+        n_threads: int,
+    ) -> None:
+        dtype = eigenpairs.vectors.dtype
+        self.graph = with_entries(pattern, (weights @ edges))
+        self.single = self.graph.astype(dtype)
+        used = np.flatnonzero(weights)
+        self.weights = weights[used]
+        self.prompts = [with_entries(pattern, edges[b].astype(dtype)) for b in used]
+        self.eigenpairs, self.mu, self.n_threads = eigenpairs, mu, n_threads
+        self.curvature = mu / (1 + mu) ** 2
+        n_exact = exact_vectors(eigenpairs, k)
+        self.exact = Eigenpairs(eigenpairs.values[:n_exact], eigenpairs.vectors[:, :n_exact])
+        self.interval = spectrum_floor(self.graph), rest_ceiling(eigenpairs, n_exact)
+
+    def __call__(self, block: NDArray[Any]) -> NDArray[Any]:
+        """Return the product of the affinity and a block of vectors."""
+        values, vectors = self.exact
+        inside = inner_products(vectors, block, self.n_threads, multiply_in=vectors.dtype.type)
+        outside = tall_product(vectors, inside, self.n_threads)
+        np.subtract(block, outside, out=outside)
+        (result,) = apply_functions(
+            [self._of_the_mean],
+            self.single,
+            outside,
+            self.interval,
+            tol=_POLYNOMIAL_ERROR[vectors.dtype.type],
+            n_threads=self.n_threads,
+        )
+        result += tall_product(vectors, self._of_the_mean(values)[:, None] * inside, self.n_threads)
+        for weight, prompt in zip(self.weights, self.prompts, strict=True):
+            once = sparse_product(prompt, block, self.n_threads)
+            twice = sparse_product(prompt, once, self.n_threads)
+            twice *= vectors.dtype.type(weight * self.curvature)
+            result += twice
+        return result
+
+    def _of_the_mean(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """Return f without its second term, which is the prompts'."""
+        return np.asarray(diffused(x, self.mu) - self.curvature * np.square(x))
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the affinity's diagonal to a fraction of a percent.
+
+        Exact on the leading eigenvectors. On the rest, where eigenvalues are small and f is nearly
+        linear in their squares, f of the mean square serves every image.
+        """
+        values, vectors = self.eigenpairs
+        leading = np.square(vectors, dtype=np.float64)
+        rest = np.maximum(1 - leading.sum(axis=1), np.finfo(np.float64).tiny)
+        squares = _row_squares(self.graph)
+        mean_square = np.clip((squares - leading @ values**2) / rest, 0, 1)
+        of_the_mean = leading @ diffused(values, self.mu)
+        of_the_mean += rest * diffused(np.sqrt(mean_square), self.mu)
+        spread = sum(w * _row_squares(p) for w, p in zip(self.weights, self.prompts, strict=True))
+        return np.asarray(of_the_mean + self.curvature * (spread - squares))
 
 
 def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
@@ -225,19 +355,13 @@ def graph_eigenvalues(
     return np.asarray(np.einsum("ij,ij->j", vectors, image, dtype=np.float64))
 
 
-def _diffused_diagonal(graph: csr_array, eigenpairs: Eigenpairs, mu: float) -> NDArray[np.float64]:
-    """Return the diagonal of ``f(S)`` to a fraction of a percent.
-
-    Exact on the leading eigenvectors. On the rest, where eigenvalues are small and f is nearly
-    linear in their squares, f of the mean square serves every image.
-    """
-    values, vectors = eigenpairs
-    leading = np.square(vectors)
-    rest = np.maximum(1 - leading.sum(axis=1), np.finfo(np.float64).tiny)
-    squares = np.asarray(graph.multiply(graph).sum(axis=1)).ravel()
-    mean_square = np.clip((squares - leading @ values**2) / rest, 0, 1)
-    return np.asarray(leading @ diffused(values, mu) + rest * diffused(np.sqrt(mean_square), mu))
+def _row_squares(graph: csr_array) -> NDArray[np.float64]:
+    return np.asarray(graph.multiply(graph).sum(axis=1), dtype=np.float64).ravel()
 
 
 def _inverse_roots(degrees: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(1 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).eps)))
+    """Return the inverse square roots; zero for images whose paths all lead back to themselves."""
+    roots = np.zeros(len(degrees))
+    connected = degrees > _NO_DEGREE
+    roots[connected] = 1 / np.sqrt(degrees[connected])
+    return roots

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.affinity import mean_graph
+from nouncut.affinity import mean_graph, normalize_graph
 from nouncut.compute import available_memory, cache_order, reorder
-from nouncut.diffusion.cut import dense_cut, graph_eigenvalues
+from nouncut.diffusion.cut import RESIDUAL, Cut, cut_mean, dense_cut, graph_eigenvalues
 from nouncut.diffusion.exact import exact_diffusion, exact_diffusion_bytes
 from nouncut.diffusion.spectral import spectral_diffusion
 from nouncut.progress import Progress
@@ -29,9 +29,11 @@ class Ensemble(NamedTuple):
     Parameters
     ----------
     graph : csr_array of shape (n_images, n_images)
-        The weighted mean of the normalised graphs.
+        The weighted mean of the normalised graphs; normalised again where that is what was cut.
+    mean_degrees : ndarray of shape (n_images,) or None
+        Its degrees before it was normalised again; None where it was not.
     eigenpairs : Eigenpairs
-        Leading eigenvectors of the ensembled affinity, and their eigenvalues in the graph.
+        Leading eigenvectors of what was cut, and their eigenvalues in the graph.
     prompt_weights : ndarray of shape (n_prompts,)
         The weight of every prompt.
     losses : ndarray of shape (n_prompts,)
@@ -48,6 +50,7 @@ class Ensemble(NamedTuple):
     """
 
     graph: csr_array
+    mean_degrees: NDArray[np.float64] | None
     eigenpairs: Eigenpairs
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
@@ -92,8 +95,9 @@ def ensemble_graphs(
     n_clusters: int,
     *,
     solver: Solver = "auto",
+    cut: Cut = "mean",
     mu: float = 0.1,
-    lambda_: float = 10.0,
+    lam: float = 10.0,
     max_iter: int = 5,
     max_inner_iter: int = 8,
     tol: float = 1e-4,
@@ -111,7 +115,10 @@ def ensemble_graphs(
         How many leading eigenvectors are wanted.
     solver : {"auto", "exact", "spectral"}, default="auto"
         `exact_diffusion`, `spectral_diffusion`, or the first where it is quick.
-    mu, lambda_, max_iter, max_inner_iter, tol, random_state, n_threads
+    cut : {"mean", "diffused"}, default="mean"
+        What is cut: the mean of the graphs, weighted by the diffusion and normalised again, or
+        the diffused affinity, as published. A single graph is normalised again or cut as it is.
+    mu, lam, max_iter, max_inner_iter, tol, random_state, n_threads
         As in `exact_diffusion` and `spectral_diffusion`.
     progress : callable, optional
         Called with the stage, how much of it is done, and how much there is.
@@ -131,26 +138,14 @@ def ensemble_graphs(
     array([1.])
     """
     if len(graphs) == 1:
-        order = cache_order(graphs[0])
-        values, vectors = top_eigenpairs(
-            reorder(graphs[0], order),
-            n_clusters,
-            n_spare=guard_vectors(n_clusters),
-            random_state=random_state,
-            n_threads=n_threads,
-            progress=progress,
-        )
-        cut = Eigenpairs(values[:n_clusters], vectors[np.argsort(order), :n_clusters])
-        nothing = np.empty(0)
-        return Ensemble(
-            graphs[0], cut, np.ones(1), nothing, values, nothing, np.empty((0, 1)), None
-        )
+        return _cut_one(graphs[0], n_clusters, cut, random_state, n_threads, progress)
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
         found = spectral_diffusion(
             graphs,
             n_clusters,
+            cut=cut,
             mu=mu,
-            lambda_=lambda_,
+            lam=lam,
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,
@@ -159,6 +154,7 @@ def ensemble_graphs(
         )
         return Ensemble(
             found.graph,
+            found.mean_degrees,
             found.eigenpairs,
             found.prompt_weights,
             found.losses,
@@ -170,22 +166,57 @@ def ensemble_graphs(
     exact = exact_diffusion(
         graphs,
         mu=mu,
-        lambda_=lambda_,
+        lam=lam,
         max_iter=max_iter,
         max_inner_iter=max_inner_iter,
         tol=tol,
         n_threads=n_threads,
     )
     graph = mean_graph(graphs, exact.prompt_weights)
-    vectors = dense_cut(exact.affinity, n_clusters)
-    n_spare = guard_vectors(n_clusters)
+    if cut == "mean":
+        graph, degrees, spectrum, pairs = cut_mean(graph, n_clusters, None, random_state, n_threads)
+    else:
+        vectors = dense_cut(exact.affinity, n_clusters)
+        pairs = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
+        degrees, n_spare = None, guard_vectors(n_clusters)
+        spectrum = top_eigenpairs(graph, n_clusters, n_spare=n_spare, random_state=0).values
     return Ensemble(
         graph,
-        Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors),
+        degrees,
+        pairs,
         exact.prompt_weights,
         exact.losses,
-        top_eigenpairs(graph, n_clusters, n_spare=n_spare, random_state=0).values,
+        spectrum,
         exact.objective,
         exact.weight_steps,
         "exact",
     )
+
+
+def _cut_one(
+    graph: csr_array,
+    n_clusters: int,
+    cut: Cut,
+    random_state: int | np.random.RandomState | None,
+    n_threads: int,
+    progress: Progress | None,
+) -> Ensemble:
+    """Cut a single graph: there is nothing to weigh, and the paper does not diffuse it."""
+    order = cache_order(graph)
+    back = np.argsort(order)
+    ordered, degrees = reorder(graph, order), None
+    if cut == "mean":
+        ordered, degrees = normalize_graph(ordered)
+        graph, degrees = reorder(ordered, back), degrees[back]
+    values, vectors = top_eigenpairs(
+        ordered,
+        n_clusters,
+        n_spare=guard_vectors(n_clusters),
+        tol=RESIDUAL,
+        random_state=random_state,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    pairs = Eigenpairs(values[:n_clusters], vectors[back, :n_clusters])
+    weights, nothing, no_steps = np.ones(1), np.empty(0), np.empty((0, 1))
+    return Ensemble(graph, degrees, pairs, weights, nothing, values, nothing, no_steps, None)

@@ -65,7 +65,7 @@ def exact_diffusion(
     graphs: Sequence[csr_array],
     *,
     mu: float = 0.1,
-    lambda_: float = 10.0,
+    lam: float = 10.0,
     max_iter: int = 5,
     max_inner_iter: int = 8,
     tol: float = 1e-4,
@@ -82,7 +82,7 @@ def exact_diffusion(
         Normalised symmetric graphs S_b, one per prompt.
     mu : float, default=0.1
         Pull towards the identity.
-    lambda_ : float, default=10.0
+    lam : float, default=10.0
         Regularisation of the weights.
     max_iter, max_inner_iter : int, default=5 and 8
         Most outer steps, and most affinity steps in each.
@@ -129,9 +129,9 @@ def exact_diffusion(
             n_steps += 1
         square = float(np.vdot(affinity, affinity))
         losses = np.array([square - float(np.vdot(affinity, P)) for P in products])
-        weights = simplex_weights(losses, lambda_)
+        weights = simplex_weights(losses, lam)
         weight_steps.append(weights)
-        objective.append(_objective(affinity, square, weights, losses, mu, lambda_))
+        objective.append(_objective(affinity, square, weights, losses, mu, lam))
         if n_steps == 1 and change < tol:
             break
     return ExactDiffusion(affinity, weights, losses, np.array(objective), np.array(weight_steps))
@@ -159,11 +159,11 @@ def _objective(
     weights: NDArray[Any],
     losses: NDArray[Any],
     mu: float,
-    lambda_: float,
+    lam: float,
 ) -> float:
     """Return Eq. 9; ``||A - I||^2 = ||A||^2 - 2 tr A + n``."""
     distance = square - 2 * float(np.trace(affinity)) + len(affinity)
-    return float(weights @ losses + mu * distance + lambda_ / 2 * weights @ weights)
+    return float(weights @ losses + mu * distance + lam / 2 * weights @ weights)
 
 
 def _require_memory(n_images: int, n_prompts: int) -> None:

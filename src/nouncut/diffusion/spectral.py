@@ -40,7 +40,10 @@ from nouncut.compute import (
 )
 from nouncut.diffusion.cut import (
     RESIDUAL,
+    Cut,
+    cut_mean,
     diffused,
+    exact_vectors,
     graph_eigenvalues,
     implied_cut,
     rest_ceiling,
@@ -48,7 +51,7 @@ from nouncut.diffusion.cut import (
 from nouncut.diffusion.weights import simplex_weights
 from nouncut.progress import Progress
 from nouncut.spectral import Eigenpairs, spectrum_floor, top_eigenpairs
-from nouncut.spectral.eigen import guard_vectors
+from nouncut.spectral.eigen import DENSE_SIZE, guard_vectors
 
 N_PROBES = 32
 # The probes tell weights no better than this: rounds that change less are not worth their time.
@@ -56,8 +59,8 @@ _WEIGHT_NOISE = 1e-3
 # The next change of the weights is, relative to the last, two to six times the relative change of
 # the mean graph; more where both are tiny.
 _PER_SHIFT = 10
-# Up to so many vectors all their overlaps are computed; beyond, so many mixtures tell their sum.
-_EXACT_OVERLAP, _MIXTURES = 256, 64
+# Exact overlaps up to this number of vectors; random mixtures beyond.
+_EXACT_OVERLAP, _MIXTURES = 400, 64
 _VECTORS_AT_ONCE = 256
 
 
@@ -68,10 +71,11 @@ class SpectralDiffusion:
     Parameters
     ----------
     graph : csr_array of shape (n_images, n_images)
-        The weighted mean of the graphs.
+        The weighted mean of the graphs; normalised again where that is what was cut.
+    mean_degrees : ndarray of shape (n_images,) or None
+        Its degrees before it was normalised again; None where it was not.
     eigenpairs : Eigenpairs
-        Leading eigenvectors of the cut of the diffused affinity, and their eigenvalues in the
-        graph.
+        Leading eigenvectors of what was cut, and their eigenvalues in the graph.
     prompt_weights : ndarray of shape (n_prompts,)
         The weight beta of every prompt.
     losses : ndarray of shape (n_prompts,)
@@ -85,6 +89,7 @@ class SpectralDiffusion:
     """
 
     graph: csr_array
+    mean_degrees: NDArray[np.float64] | None
     eigenpairs: Eigenpairs
     prompt_weights: NDArray[np.float64]
     losses: NDArray[np.float64]
@@ -97,8 +102,9 @@ def spectral_diffusion(
     graphs: Sequence[csr_array],
     n_clusters: int,
     *,
+    cut: Cut = "mean",
     mu: float = 0.1,
-    lambda_: float = 10.0,
+    lam: float = 10.0,
     max_iter: int = 5,
     tol: float = 1e-4,
     n_probes: int = N_PROBES,
@@ -114,9 +120,11 @@ def spectral_diffusion(
         Normalised symmetric graphs S_b, one per prompt.
     n_clusters : int
         How many leading eigenvectors are wanted; as many are treated exactly.
+    cut : {"mean", "diffused"}, default="mean"
+        What is cut: the weighted mean of the graphs, normalised again, or the diffused affinity.
     mu : float, default=0.1
         Pull towards the identity.
-    lambda_ : float, default=10.0
+    lam : float, default=10.0
         Regularisation of the weights.
     max_iter : int, default=5
         Most rounds of eigenpairs and weights.
@@ -153,7 +161,7 @@ def spectral_diffusion(
         edges,
         n_clusters,
         mu=mu,
-        lambda_=lambda_,
+        lam=lam,
         max_iter=max_iter,
         tol=max(tol, _WEIGHT_NOISE),
         probes=rng.choice([-1.0, 1.0], size=(pattern.shape[0], n_probes)),
@@ -161,30 +169,54 @@ def spectral_diffusion(
         n_threads=n_threads,
         progress=progress,
     )
-    del edges  # Which is as large as all graphs together.
-    graph = with_entries(pattern, settled.mean_edges)
-    vectors = implied_cut(graph, settled.pairs, n_clusters, mu, n_threads)
+    graph = with_entries(pattern, settled.weights @ edges)
+    if cut == "mean":
+        del edges  # Which is as large as all graphs together.
+        graph, degrees, spectrum, pairs = cut_mean(graph, n_clusters, settled.pairs, rng, n_threads)
+    else:
+        # Diffusion steepens towards an eigenvalue of one, and errors of the vectors with it.
+        n_exact = exact_vectors(settled.pairs, n_clusters)
+        accurate = top_eigenpairs(
+            graph,
+            n_exact,
+            n_spare=len(settled.pairs.values) - n_exact,
+            start=settled.pairs,
+            random_state=rng,
+            n_threads=n_threads,
+        )
+        vectors = implied_cut(
+            pattern,
+            edges,
+            settled.weights,
+            accurate,
+            n_clusters,
+            mu,
+            random_state=rng,
+            n_threads=n_threads,
+        )
+        degrees, spectrum = None, settled.pairs.values
+        pairs = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
     if progress:
         progress("cutting", 1, 1)
     back = np.argsort(order)
-    cut = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors[back])
     graph = reorder(graph, back)
     graph.eliminate_zeros()
     return SpectralDiffusion(
         graph,
-        cut,
+        None if degrees is None else degrees[back],
+        Eigenpairs(pairs.values, pairs.vectors[back]),
         settled.weight_steps[-1],
         settled.losses,
-        settled.pairs.values,
+        spectrum,
         np.array(settled.objective),
         np.array(settled.weight_steps),
     )
 
 
 class _Settled(NamedTuple):
-    """Weights that have settled, and the mean graph that they make."""
+    """Weights that have settled, and the leading eigenpairs of the mean graph that they make."""
 
-    mean_edges: NDArray[np.float64]
+    weights: NDArray[np.float64]
     pairs: Eigenpairs
     losses: NDArray[np.float64]
     objective: list[float]
@@ -197,7 +229,7 @@ def _settle_weights(
     n_clusters: int,
     *,
     mu: float,
-    lambda_: float,
+    lam: float,
     max_iter: int,
     tol: float,
     probes: NDArray[Any],
@@ -207,6 +239,9 @@ def _settle_weights(
 ) -> _Settled:
     """Find eigenpairs and weights in turn, until the weights settle."""
     weights = np.full(len(edges), 1 / len(edges))
+    n_images = pattern.shape[0]
+    # The whole spectrum of few images is quickly had, and nothing is left to estimate.
+    n_known = n_images if n_images <= DENSE_SIZE else n_clusters
     start, next_change = None, np.inf
     objective: list[float] = []
     weight_steps: list[NDArray[np.float64]] = []
@@ -216,7 +251,7 @@ def _settle_weights(
         pairs = top_eigenpairs(
             graph,
             n_clusters,
-            n_spare=guard_vectors(n_clusters),
+            n_spare=max(guard_vectors(n_clusters), n_known - n_clusters),
             tol=RESIDUAL,
             start=start,
             random_state=rng,
@@ -225,24 +260,27 @@ def _settle_weights(
         )
         if len(objective) == max_iter or next_change <= tol:
             break
-        split = _split_spectrum(graph, pairs, n_clusters, probes, mu, n_threads)
+        split = _split_spectrum(graph, pairs, n_known, probes, mu, n_threads)
         losses = np.empty(len(edges))
         for prompt, own in enumerate(edges):
             difference = with_entries(pattern, own - mean_edges)
             losses[prompt] = split.square - _two_sided_trace(difference, split, n_threads)
             if progress:
                 progress("weighing prompts", prompt + 1, len(edges))
-        before, weights = weights, simplex_weights(losses, lambda_)
+        before, weights = weights, simplex_weights(losses, lam)
         weight_steps.append(weights)
-        penalty = mu * split.distance + lambda_ / 2 * weights @ weights
+        penalty = mu * split.distance + lam / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
         change = np.abs(weights - before).max()
         if change <= tol:
+            weights = before  # Which made the mean graph of these eigenpairs.
             break
         shift = _relative_shift(weights - before, edges, mean_edges)
         next_change = _PER_SHIFT * shift * change
         start = pairs
-    return _Settled(mean_edges, pairs, losses, objective, weight_steps)
+    n_kept = n_clusters + guard_vectors(n_clusters)
+    pairs = Eigenpairs(pairs.values[:n_kept], pairs.vectors[:, :n_kept])
+    return _Settled(weights, pairs, losses, objective, weight_steps)
 
 
 def _relative_shift(
@@ -301,6 +339,8 @@ def _split_spectrum(
 
     probes = probes.astype(vectors.dtype)
     probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
+    if k == len(vectors):
+        probes[:] = 0  # But for rounding.
     interval = spectrum_floor(graph), rest_ceiling(eigenpairs, k)
     smooth_probes, twice_probes = apply_functions(
         (smooth, twice), graph, probes, interval, n_threads=n_threads
@@ -375,7 +415,7 @@ def _on_vectors(
         quotients[part] = np.einsum("ij,ij->j", own, image, dtype=np.float64)
         squares[part] = np.einsum("ij,ij->j", image, image, dtype=np.float64)
         if few:
-            overlap = smooth @ inner_products(vectors, image, n_threads) ** 2 @ smooth
+            overlap += smooth @ inner_products(vectors, image, n_threads) ** 2 @ smooth[part]
     return quotients, squares, float(overlap)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def simplex_weights(losses: ArrayLike, lambda_: float) -> NDArray[np.float64]:
+def simplex_weights(losses: ArrayLike, lam: float) -> NDArray[np.float64]:
     """Return the weights that minimise ``weights . losses + lambda/2 ||weights||^2``.
 
     The minimiser over all weights that are positive and sum to one is the projection of
@@ -16,7 +16,7 @@ def simplex_weights(losses: ArrayLike, lambda_: float) -> NDArray[np.float64]:
     ----------
     losses : array-like of shape (n_prompts,)
         The diffusion loss H_b of every prompt.
-    lambda_ : float
+    lam : float
         Regularisation; the larger, the more even the weights.
 
     Returns
@@ -27,12 +27,12 @@ def simplex_weights(losses: ArrayLike, lambda_: float) -> NDArray[np.float64]:
     Examples
     --------
     >>> from nouncut.diffusion import simplex_weights
-    >>> simplex_weights([30.0, 32.0, 90.0], lambda_=10.0)
+    >>> simplex_weights([30.0, 32.0, 90.0], lam=10.0)
     array([0.6, 0.4, 0. ])
     """
     # The projection ignores a common shift; taking the smallest loss off keeps digits.
     point = np.asarray(losses, dtype=np.float64)
-    point = (point.min() - point) / lambda_
+    point = (point.min() - point) / lam
     descending = np.sort(point)[::-1]
     shifts = (1 - np.cumsum(descending)) / np.arange(1, len(point) + 1)
     positive = np.flatnonzero(descending + shifts > 0)[-1]

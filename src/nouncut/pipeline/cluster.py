@@ -64,7 +64,7 @@ def cluster_images(
     lexicons: Sequence[str] | None = VISIBLE_LEXICONS,
     templates: Sequence[str] = tuple(PROMPTS),
     tau: float | Literal["auto"] | None = None,
-    n_neighbors: int = 30,
+    n_neighbors: int | Literal["auto"] = "auto",
     seed: int = 0,
     solver: Solver = "auto",
     noun_filter: NounFilter | None = None,
@@ -74,7 +74,7 @@ def cluster_images(
     store: FeatureStore | None = None,
     on_estimate: Callable[[Estimate], None] | None = None,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Run:
     """Sort images into named groups.
 
@@ -100,8 +100,9 @@ def cluster_images(
     tau : float or "auto", optional
         Temperature of the softmax over nouns; by default the published 0.04 for CLIP, and "auto"
         for other models.
-    n_neighbors : int, default=30
-        Neighbours that every image keeps.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that every image keeps; "auto" is twice the root of the images per cluster, at
+        most 30 (see `nouncut.affinity.choose_neighbors`).
     seed : int, default=0
         Seed of everything random.
     solver : {"auto", "exact", "spectral"}, default="auto"
@@ -121,7 +122,7 @@ def cluster_images(
         Called with an `Estimate` before the long part.
     progress : callable, optional
         Called with the stage, the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads; all cores by default. The result does not depend on it.
 
     Returns
@@ -158,7 +159,7 @@ def cluster_images(
         lexicons=None if lexicons is None else tuple(lexicons),
         templates=tuple(templates),
         tau=tau,
-        n_neighbors=n_neighbors,
+        n_neighbors=None if n_neighbors == "auto" else n_neighbors,
         seed=seed,
         solver=solver,
         noun_filter=noun_filter,
@@ -349,7 +350,10 @@ class _Job:
         # Where meaning is only guessed from looks, looks alone count better.
         if encoder and (encoder.shares_space or self.settings.compared_by == "words"):
             nouns = self._nouns(collection, candidates, provisional_count(len(visual)))
-        return find_count(visual, collection.semantic, nouns, tau, self.settings, self.n_jobs)
+        center = collection.center if visual is collection.visual else None
+        return find_count(
+            visual, collection.semantic, nouns, tau, self.settings, center, self.n_jobs
+        )
 
     def _tau(self, chosen: ChosenEncoder | None) -> float | None:
         if self.settings.tau == "auto":

@@ -143,7 +143,7 @@ def read_collection(
     center: NDArray[Any] | None = None,
     announce: Callable[[FoundImages, ChosenEncoder], None] | None = None,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Collection:
     """Read a collection, encoding what has no features yet.
 
@@ -163,7 +163,7 @@ def read_collection(
         Called once, before images are encoded.
     progress : callable, optional
         Called with the stage, the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns

@@ -193,7 +193,7 @@ def result_manifest(
     groups: Groups,
     settings: Settings,
     count: ClusterCount | None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> dict[str, Any]:
     """Return what the manifest tells about the result.
 
@@ -209,7 +209,7 @@ def result_manifest(
         What was asked for.
     count : ClusterCount or None
         How the number of clusters was found; None where it was given.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns
@@ -232,8 +232,9 @@ def result_manifest(
     """
     model = groups.model
     prompts = zip(settings.templates, model.prompt_weights_.tolist(), strict=False)
-    has_nouns = bool(model._noun_features)
+    has_nouns = model.tau_ is not None
     return {
+        "n_copies": int(np.sum(model.originals_ != np.arange(len(model.originals_)))),
         "n_outliers": len(groups.outliers),
         "n_encoded": collection.n_encoded,
         "prompts": [{"template": t, "weight": w} for t, w in prompts] if has_nouns else [],
@@ -242,6 +243,7 @@ def result_manifest(
         "eigenvalues": model.spectrum_.tolist(),
         "tau": model.tau_,
         "solver": model.solver_,
+        "n_neighbors": model.n_neighbors_,
         "n_isolated": len(model.isolated_),
         "membership_temperature": groups.temperature,
         "least_familiarity": least_familiarity(visual, n_threads=count_threads(n_jobs)),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.affinity import unit_rows
+from nouncut.affinity import choose_neighbors, unit_rows
 from nouncut.estimator import NTKSpectralClustering
-from nouncut.spectral import Eigenpairs
+from nouncut.placement import Placement
 
 _PREFIX = "model_"
 MODEL_ARRAYS = tuple(
@@ -17,12 +17,14 @@ MODEL_ARRAYS = tuple(
     for name in (
         "images",
         "degrees",
+        "mean_degrees",
         "weights",
-        "eigenvalues",
         "eigenvectors",
         "centers",
         "noun_features",
         "tau",
+        "n_neighbors",
+        "shifted",
     )
 )
 
@@ -50,17 +52,21 @@ def fitted_arrays(model: NTKSpectralClustering) -> dict[str, NDArray[Any]]:
     >>> fitted_arrays(model)["model_eigenvectors"].shape
     (60, 2)
     """
+    placement = model._placement
     arrays = {
         "images": model._fit_images,
-        "degrees": np.stack(model._degrees),
-        "weights": model._graph_weights,
-        "eigenvalues": model._eigenpairs.values,
-        "eigenvectors": model._eigenpairs.vectors,
+        "degrees": placement.degrees,
+        "weights": placement.weights,
+        "eigenvectors": placement.vectors,
         "centers": model.cluster_centers_,
+        "n_neighbors": np.asarray(placement.n_neighbors),
+        "shifted": np.asarray(placement.shifted),
     }
-    if model._noun_features:
-        arrays["noun_features"] = np.stack(model._noun_features)
-        arrays["tau"] = np.asarray(model.tau_)
+    if placement.mean_degrees is not None:
+        arrays["mean_degrees"] = placement.mean_degrees
+    if placement.prompts:
+        arrays["noun_features"] = np.stack(placement.prompts)
+        arrays["tau"] = np.asarray(placement.tau)
     return {_PREFIX + name: array for name, array in arrays.items()}
 
 
@@ -68,9 +74,10 @@ def restore_model(
     arrays: dict[str, NDArray[Any]],
     visual: NDArray[Any],
     semantic: NDArray[Any] | None,
+    embedding: NDArray[Any],
+    labels: NDArray[np.intp],
     *,
-    n_neighbors: int,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> NTKSpectralClustering:
     """Return an estimator that places new images as the fitted one did.
 
@@ -82,45 +89,51 @@ def restore_model(
         What the estimator was fitted to.
     semantic : ndarray of shape (n_images, e) or None
         The semantic features it was fitted to, if any.
-    n_neighbors : int
-        Its parameter.
-    n_jobs : int, optional
+    embedding : ndarray of shape (n_images, k)
+        Where the fitted images lie.
+    labels : ndarray of shape (n_images,)
+        Their clusters.
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns
     -------
     NTKSpectralClustering
-        It can `embed` and `predict`.
+        It can `transform` and `predict`.
 
     Examples
     --------
     >>> from nouncut import NTKSpectralClustering
     >>> from nouncut.evaluation import make_clip_like
     >>> from nouncut.pipeline.fitted import fitted_arrays, restore_model
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> model = NTKSpectralClustering(2, n_neighbors=9, random_state=0).fit(data.features)
-    >>> again = restore_model(fitted_arrays(model), data.features, None, n_neighbors=9)
-    >>> bool((again.predict(data.features) == model.predict(data.features)).all())
+    >>> X = make_clip_like(n_images=60, n_clusters=2, random_state=0).features
+    >>> model = NTKSpectralClustering(2, n_neighbors=9, random_state=0).fit(X)
+    >>> again = restore_model(fitted_arrays(model), X, None, model.embedding_, model.labels_)
+    >>> bool((again.predict(-X) == model.predict(-X)).all())
     True
     """
     state = {name.removeprefix(_PREFIX): array for name, array in arrays.items()}
-    images = state["images"]
-    model = NTKSpectralClustering(len(state["centers"]), n_neighbors=n_neighbors, n_jobs=n_jobs)
+    images, n_clusters = state["images"], len(state["centers"])
+    features = unit_rows(np.asarray(visual, dtype=np.float32))
+    meaning = features if semantic is None else unit_rows(np.asarray(semantic, dtype=np.float32))
+    model = NTKSpectralClustering(n_clusters, n_jobs=n_jobs)
     model.n_features_in_ = visual.shape[1]
     model._has_semantic_features = semantic is not None
-    model._fit_images = images
-    model._fit_features = unit_rows(np.asarray(visual[images], dtype=np.float32))
-    model._fit_semantic = (
-        model._fit_features
-        if semantic is None
-        else unit_rows(np.asarray(semantic[images], dtype=np.float32))
+    model._fit_rows = (features,) if semantic is None else (features, meaning)
+    # Runs of version 0.1.0 lack the last three.
+    nearest = state.get("n_neighbors", choose_neighbors(len(images), n_clusters) // 2)
+    model._placement = Placement(
+        features[images],
+        meaning[images],
+        list(state.get("noun_features", ())),
+        float(state.get("tau", 1.0)),
+        int(nearest),
+        bool(state.get("shifted", False)),
+        np.asarray(state["degrees"]),
+        np.asarray(state["weights"]),
+        state.get("mean_degrees"),
+        state["eigenvectors"],
     )
-    model._degrees = list(state["degrees"])
-    model._graph_weights = np.asarray(state["weights"])
-    model._eigenpairs = Eigenpairs(state["eigenvalues"], state["eigenvectors"])
     model.cluster_centers_ = np.asarray(state["centers"])
-    model._noun_features = list(state.get("noun_features", ()))
-    model.tau_ = float(state["tau"]) if "tau" in state else None
-    # Marks it as fitted; the labels of the fitted images are the run's.
-    model.labels_ = np.empty(0, dtype=np.intp)
+    model.embedding_, model.labels_ = embedding, np.asarray(labels)
     return model

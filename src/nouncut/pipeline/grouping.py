@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.affinity import (
+    choose_neighbors,
     choose_tau,
     even_mean,
+    find_originals,
     neighbor_graph,
     normalize_graph,
     search_neighbors,
@@ -35,6 +37,9 @@ from nouncut.spectral import (
 )
 
 N_EXEMPLARS = 12
+# Photographs of one class have mean cosines of 0.4 to 0.8 under the embedded model; photographs
+# and their rescaled copies 0.8 to 0.95.
+_ONE_KIND = 0.8
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ def find_count(
     nouns: ChosenNouns | None,
     tau: float | None,
     settings: Settings,
-    n_jobs: int | None = None,
+    center: NDArray[Any] | None = None,
+    n_jobs: int | None = -1,
 ) -> ClusterCount:
     """Find how many clusters a collection has.
 
@@ -106,7 +112,10 @@ def find_count(
         Temperature; None to choose one.
     settings : Settings
         With the number of neighbours and the seed.
-    n_jobs : int, optional
+    center : ndarray of shape (d,), optional
+        What was taken off the visual features. Without it images can be told to be so alike that
+        they are one group.
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns
@@ -123,6 +132,10 @@ def find_count(
     >>> find_count(data.features, None, None, None, Settings()).n_clusters
     5
     """
+    if center is not None:
+        alike = _mean_cosine(visual + center)
+        if alike > _ONE_KIND:
+            return ClusterCount(1, ((1, alike),), alike)
     graph = _mean_graph(visual, semantic, nouns, tau, settings.n_neighbors, n_jobs)
     return count_clusters(graph, random_state=settings.seed, n_threads=count_threads(n_jobs))
 
@@ -136,7 +149,7 @@ def group_images(
     tau: float | None,
     settings: Settings,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Groups:
     """Cluster a collection and name the clusters.
 
@@ -169,7 +182,7 @@ def group_images(
     model = NTKSpectralClustering(
         n_clusters,
         tau="auto" if tau is None else tau,
-        n_neighbors=settings.n_neighbors,
+        n_neighbors=settings.n_neighbors or "auto",
         solver=settings.solver,
         random_state=settings.seed,
         n_jobs=n_jobs,
@@ -195,7 +208,7 @@ def group_images(
             temperature=temperature,
         ),
         temperature=temperature,
-        outliers=outliers(model.graph_, model.labels_),
+        outliers=_single_outliers(model),
     )
 
 
@@ -292,6 +305,19 @@ def borderline_images(membership: Membership) -> list[list[int]]:
     return found
 
 
+def _mean_cosine(features: NDArray[Any]) -> float:
+    """Return the mean cosine of all pairs of rows."""
+    n, total = len(features), unit_rows(features).sum(axis=0, dtype=np.float64)
+    return float((total @ total - n) / (n * (n - 1)))
+
+
+def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:
+    """Return the outliers among images of which there is only one copy."""
+    found = outliers(model.graph_, model.labels_)
+    n_copies = np.bincount(model.originals_, minlength=len(model.originals_))[model.originals_]
+    return np.asarray(found[n_copies[found] == 1])
+
+
 def _names(
     model: NTKSpectralClustering, semantic: NDArray[Any] | None, candidates: Candidates | None
 ) -> list[ClusterName]:
@@ -305,25 +331,30 @@ def _mean_graph(
     semantic: NDArray[Any] | None,
     nouns: ChosenNouns | None,
     tau: float | None,
-    n_neighbors: int,
+    n_neighbors: int | None,
     n_jobs: int | None,
 ) -> csr_array:
-    """Return the mean of the prompts' normalised graphs; the visual graph without nouns."""
+    """Return the graph of distinct images in which clusters are counted."""
     images = unit_rows(visual)
+    meaning = images if semantic is None else unit_rows(semantic)
+    distinct = np.unique(find_originals(images, meaning))
+    images = images[distinct]
     directions, prompts = images, []
-    if nouns is not None and semantic is not None:
-        directions, prompts = unit_rows(semantic), nouns.features
+    if nouns is not None:
+        directions, prompts = meaning[distinct], nouns.features
         tau = choose_tau(directions, prompts) if tau is None else tau
+    q = n_neighbors or choose_neighbors(len(images))
     found = search_neighbors(
         images,
         directions,
         prompts,
         tau or 1.0,
-        min(n_neighbors, len(images) - 1),
+        min(q, len(images) - 1),
         n_threads=count_threads(n_jobs),
     ).neighbors
     graphs = [symmetrize_graph(neighbor_graph(part, len(images))) for part in found]
-    return even_mean([normalize_graph(graph)[0] for graph in graphs])
+    mean = even_mean([normalize_graph(graph)[0] for graph in graphs])
+    return normalize_graph(mean)[0]
 
 
 def _edges_by_cluster(

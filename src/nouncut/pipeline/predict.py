@@ -50,7 +50,7 @@ def predict_images(
     *,
     store: FeatureStore | None = None,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Prediction:
     """Put new images into the clusters of a run. Nothing is fitted again.
 
@@ -64,7 +64,7 @@ def predict_images(
         Where features are kept; the user's cache by default.
     progress : callable, optional
         Called with the stage, the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns
@@ -101,12 +101,16 @@ def predict_images(
         {name: run.array(name) for name in MODEL_ARRAYS if run.has_array(name)},
         known,
         run.array("semantic") if has_nouns else None,
-        n_neighbors=run.manifest["settings"]["n_neighbors"],
+        run.array("embedding"),
+        run.labels,
         n_jobs=n_jobs,
     )
-    embedding = model.embed(visual, semantic)
+    embedding, labels = model.place(visual, semantic)
     found = cluster_membership(
-        embedding, model.cluster_centers_, temperature=run.manifest["membership_temperature"]
+        embedding,
+        model.cluster_centers_,
+        labels=labels,
+        temperature=run.manifest["membership_temperature"],
     )
     known_kind = familiarity(known, visual, n_threads=count_threads(n_jobs))
     names = np.array(run.names, dtype=object)

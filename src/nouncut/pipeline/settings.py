@@ -49,8 +49,9 @@ class Settings:
         Prompts.
     tau : float or "auto", optional
         Temperature; the published one for CLIP and "auto" for other models by default.
-    n_neighbors : int, default=30
-        Neighbours that every image keeps.
+    n_neighbors : int, optional
+        Neighbours that every image keeps; chosen from the numbers of images and clusters by
+        default.
     seed : int, default=0
         Seed of everything random.
     solver : {"auto", "exact", "spectral"}, default="auto"
@@ -78,7 +79,7 @@ class Settings:
     lexicons: tuple[str, ...] | None = VISIBLE_LEXICONS
     templates: tuple[str, ...] = tuple(PROMPTS)
     tau: float | Literal["auto"] | None = None
-    n_neighbors: int = 30
+    n_neighbors: int | None = None
     seed: int = 0
     solver: Solver = "auto"
     noun_filter: NounFilter | None = None
@@ -90,10 +91,8 @@ class Settings:
             check_choice("noun_filter", self.noun_filter, get_args(NounFilter))
         if self.compare is not None:
             check_choice("compare", self.compare, get_args(Compared))
-        whole = {"n_neighbors": self.n_neighbors}
-        if self.n_clusters is not None:
-            whole["n_clusters"] = self.n_clusters
-        check_positive(whole, Integral)
+        whole = {"n_clusters": self.n_clusters, "n_neighbors": self.n_neighbors}
+        check_positive({k: value for k, value in whole.items() if value is not None}, Integral)
         if self.tau not in (None, "auto"):
             check_positive({"tau": self.tau}, Real)
         if not 0 <= self.seed < _SEEDS:

@@ -185,7 +185,7 @@ def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     [('Temperature (tau)', 'auto: 0.2'), ('Seed', '0'), ('nouncut', '0.1.0')]
     """
     settings = dict(manifest.get("settings") or {})
-    for chosen in ("tau", "solver", "n_clusters"):
+    for chosen in ("tau", "solver", "n_clusters", "n_neighbors"):
         if settings.get(chosen, "") in ("auto", None) and manifest.get(chosen) is not None:
             settings[chosen] = f"auto: {_value(manifest[chosen])}"
     order = [*(key for key in _SETTINGS if key in settings), *sorted(settings.keys() - _SETTINGS)]

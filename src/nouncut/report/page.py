@@ -107,7 +107,7 @@ class Page:
         When.
     has_pictures : bool
         False for a run from a features file.
-    n_images, n_outliers, n_skipped : int
+    n_images, n_copies, n_outliers, n_skipped : int
         Numbers for the overview.
     model, count
         In words.
@@ -140,6 +140,7 @@ class Page:
     finished: str
     has_pictures: bool
     n_images: int
+    n_copies: int
     n_outliers: int
     n_skipped: int
     model: ModelFacts
@@ -212,6 +213,7 @@ def describe_run(run: Run) -> Page:
         finished=shown_date(manifest.get("finished")),
         has_pictures=manifest.get("source_kind") != "features",
         n_images=run.assignments.num_rows,
+        n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
         n_skipped=run.images.num_rows - run.assignments.num_rows,
         model=describe_model(manifest),

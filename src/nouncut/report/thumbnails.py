@@ -85,7 +85,7 @@ def make_thumbnails(
     side: int,
     *,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> dict[int, Thumbnail]:
     """Make small upright pictures; those that are in the folder already are not made again.
 
@@ -99,7 +99,7 @@ def make_thumbnails(
         The longest side in pixels. Small images are not enlarged.
     progress : callable, optional
         Called with the stage ("making thumbnails"), the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads; all cores by default.
 
     Returns

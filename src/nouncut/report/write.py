@@ -31,7 +31,7 @@ def write_report(
     *,
     names: Mapping[int, str] | None = None,
     progress: Progress | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
 ) -> Path:
     """Write a run's report: one HTML file with all its pictures inside.
 
@@ -49,7 +49,7 @@ def write_report(
         are kept with the run.
     progress : callable, optional
         Called with the stage ("making thumbnails"), the number done and of all.
-    n_jobs : int, optional
+    n_jobs : int, default=-1
         Threads that make thumbnails; all cores by default.
 
     Returns

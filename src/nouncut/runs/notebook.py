@@ -82,7 +82,7 @@ def _table_row(cluster: dict[str, Any], pictures: Sequence[str]) -> str:
 
 def _pictures(paths: Sequence[Path]) -> list[str]:
     """Return an element for every image."""
-    threads = count_threads(None)
+    threads = count_threads(-1)
     # Decoded at twice the size, so that shrinking still smooths.
     opened = load_ahead(
         paths, _inline, n_threads=threads, ahead=2 * threads, min_side=2 * PICTURE_SIDE

@@ -1,17 +1,19 @@
 """From a graph to labels: leading eigenvectors, how many clusters, which one, how surely."""
 
-from nouncut.spectral.counting import ClusterCount, count_clusters
+from nouncut.spectral.counting import MAX_CLUSTERS, ClusterCount, count_clusters
 from nouncut.spectral.eigen import Eigenpairs, spectrum_floor, top_eigenpairs
 from nouncut.spectral.extension import cluster_centers, extend_embedding, nearest_center
-from nouncut.spectral.labels import assign_labels, cluster_sums, order_by_size
+from nouncut.spectral.labels import assign_labels, cluster_sums, fill_clusters, order_by_size
 from nouncut.spectral.membership import (
     Membership,
     cluster_membership,
+    membership_probabilities,
     membership_temperature,
     outliers,
 )
 
 __all__ = [
+    "MAX_CLUSTERS",
     "ClusterCount",
     "Eigenpairs",
     "Membership",
@@ -21,6 +23,8 @@ __all__ = [
     "cluster_sums",
     "count_clusters",
     "extend_embedding",
+    "fill_clusters",
+    "membership_probabilities",
     "membership_temperature",
     "nearest_center",
     "order_by_size",

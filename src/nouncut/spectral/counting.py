@@ -15,6 +15,7 @@ from nouncut.spectral.eigen import Eigenpairs, top_eigenpairs
 from nouncut.spectral.extension import cluster_centers
 from nouncut.spectral.labels import assign_labels
 
+MAX_CLUSTERS = 100
 # Fewer images than this are too few to speak of a cluster.
 _SMALLEST_CLUSTER = 5
 # Numbers closer than this, relatively, are the same answer.
@@ -52,7 +53,7 @@ class ClusterCount:
 def count_clusters(
     graph: csr_array,
     *,
-    max_clusters: int = 100,
+    max_clusters: int = MAX_CLUSTERS,
     n_candidates: int = 5,
     eigenpairs: Eigenpairs | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -129,8 +130,7 @@ def count_clusters(
     best = int(np.argmax(scores))
     if numbers[best] == max_clusters > 2:
         warnings.warn(
-            f"The best number of clusters is the largest tried, {max_clusters}: there may be "
-            "more. Raise max_clusters.",
+            f"The best number of clusters is the largest tried, {max_clusters}: there may be more.",
             stacklevel=2,
         )
     return ClusterCount(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +25,15 @@ from nouncut.compute import (
 from nouncut.progress import Progress
 
 # Up to here a dense solve is the quickest, and it cannot miss a vector.
-_DENSE_SIZE = 400
-_FEWEST_DEGREES, _MOST_DEGREES = 3, 20
+DENSE_SIZE = 400
+_DENSE_OPERATOR = 1500
 # A filter must not amplify the first vector so much that the last ones drown in its rounding.
 _AMPLIFICATION: dict[Any, float] = {np.float64: 1e9, np.float32: 1e4}
 # Where a random block's eigenvalues may end; the first round tells.
 _FIRST_GUESS = 0.3
 _MAX_ROUNDS = 60
+# Filters need an interval to damp.
+_NARROWEST = 1e-5
 # Vectors so much better than asked for hardly disturb those that are kept orthogonal to them.
 _MARGIN = 4
 # Larger blocks are held in single precision, and so are all that need no smaller residual than it
@@ -37,6 +41,12 @@ _MARGIN = 4
 _DOUBLE_ENTRIES = 2_000_000
 _SINGLE_TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 4096
+# Random vectors that look for eigenvectors outside a block, how often they are filtered, and how
+# often they are sent out.
+_SCOUTS, _PROBE_ROUNDS, _SEARCHES = 4, 3, 4
+# Residuals of an operator's vectors, relative to the distance of the eigenvalues around the k-th.
+_OF_THE_CROWD, _COARSEST = 0.02, 1e-3
+_FINEST: dict[Any, float] = {np.float64: 1e-7, np.float32: 3e-6}
 
 
 class Eigenpairs(NamedTuple):
@@ -112,10 +122,9 @@ def top_eigenpairs(
     n = S.shape[0]
     wanted = min(n, k + n_spare)
     size = max(wanted, k + guard_vectors(k))
-    if isinstance(S, np.ndarray) or n <= max(_DENSE_SIZE, 3 * size):
+    if isinstance(S, np.ndarray) or n <= max(DENSE_SIZE, 3 * size):
         dense = S if isinstance(S, np.ndarray) else S.toarray()
-        values, vectors = eigh(dense, subset_by_index=[n - wanted, n - 1])
-        return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
+        return _dense_eigenpairs(dense, wanted)
     is_small = n * size <= _DOUBLE_ENTRIES
     dtype = np.float64 if is_small and tol < _SINGLE_TOLERANCE else np.float32
     block = np.empty((n, size), dtype=dtype)
@@ -126,9 +135,102 @@ def top_eigenpairs(
         highest = float(start.values[n_known - 1])
     _fill_with_noise(block[:, n_known:], check_random_state(random_state))
     tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
-    values = _filtered_iteration(S.astype(dtype), block, k, tol, highest, n_threads, progress)
+    operator = sparse_operator(S.astype(dtype), n_threads)
+    values = _filtered_iteration(operator, block, k, tol, highest, n_threads, progress)
     order = np.argsort(-values, kind="stable")[:wanted]
     return Eigenpairs(values[order], np.take(block, order, axis=1))
+
+
+def operator_eigenpairs(
+    operator: Operator,
+    start: NDArray[Any],
+    k: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> Eigenpairs:
+    """Return the k algebraically largest eigenpairs of a matrix that is known by its products.
+
+    The eigenvalues of a diffused affinity that lie around the k-th may be a thousand times closer
+    to each other than to the first one, so the residual that is small enough follows from how far
+    apart they are. Afterwards random vectors look for eigenvectors that the block has missed.
+
+    Parameters
+    ----------
+    operator : Operator
+        Symmetric, with eigenvalues of at most 1.
+    start : ndarray of shape (n, m)
+        Vectors whose span is near the wanted one; more than k, at most n.
+    k : int
+        How many pairs.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the vectors that look for missed ones.
+    n_threads : int, default=1
+        Threads.
+
+    Returns
+    -------
+    Eigenpairs
+        Values in descending order and their vectors.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where residuals stay too large, or eigenvectors were still missing at the end.
+    """
+    n, dtype = len(start), start.dtype
+    if n <= max(_DENSE_OPERATOR, 3 * start.shape[1]):
+        matrix = operator.product(np.eye(n, dtype=dtype)).astype(np.float64)
+        return _dense_eigenpairs((matrix + matrix.T) / 2, k)
+    rng = check_random_state(random_state)
+    block = np.hstack([start, rng.normal(size=(n, _SCOUTS)).astype(dtype)])
+    for _ in range(_SEARCHES):
+        values, _ = _rayleigh_ritz(operator, block, k, n_threads)
+        crowd = float(values[k - 1] - values[-_SCOUTS - 1])
+        tol = float(np.clip(_OF_THE_CROWD * crowd, _FINEST[dtype.type], _COARSEST))
+        last = float(values[-_SCOUTS - 1])
+        values = _filtered_iteration(operator, block, k, tol, last, n_threads, None)
+        order = np.argsort(-values, kind="stable")
+        values, block = values[order], np.take(block, order, axis=1)
+        missed = rng.normal(size=(n, _SCOUTS)).astype(dtype)
+        outside = _largest_outside(operator, block, missed, values[k - 1], n_threads)
+        if outside <= values[k - 1] + tol:
+            break
+        block[:, -_SCOUTS:] = missed
+    else:
+        warnings.warn(
+            f"Some of the {k} leading eigenvectors may be missing: clusters may be less stable "
+            "than they could be.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return Eigenpairs(values[:k], block[:, :k])
+
+
+def _largest_outside(
+    operator: Operator, known: NDArray[Any], probes: NDArray[Any], level: float, n_threads: int
+) -> float:
+    """Turn probes into vectors outside a block's span with large values; return the largest."""
+    low, high = operator.lowest, max(level, operator.lowest + _NARROWEST)
+    most = np.log(_AMPLIFICATION[probes.dtype.type]) / _growth(1.0, low, high)
+    degree = int(np.clip(most, *operator.degrees))
+    for _ in range(_PROBE_ROUNDS):
+        _remove(known, probes, n_threads)
+        operator.chebyshev(probes, degree, low, high)
+        _remove(known, probes, n_threads)
+        _remove(known, probes, n_threads)
+        values, _ = _rayleigh_ritz(operator, probes, 1, n_threads)
+    return float(values[0])
+
+
+def _dense_eigenpairs(matrix: NDArray[Any], k: int) -> Eigenpairs:
+    n = len(matrix)
+    try:
+        values, vectors = eigh(matrix, subset_by_index=[n - k, n - 1])
+    except LinAlgError:
+        # LAPACK's solver for some eigenvalues may fail where many are equal.
+        values, vectors = (part[..., n - k :] for part in eigh(matrix, driver="evd"))
+    return Eigenpairs(values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1]))
 
 
 def guard_vectors(k: int) -> int:
@@ -160,8 +262,56 @@ def _fill_with_noise(block: NDArray[Any], rng: np.random.RandomState) -> None:
         part[:] = rng.normal(size=part.shape)
 
 
+class Operator(NamedTuple):
+    """A symmetric matrix that is known by its products.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies the matrix by a block of vectors.
+    chebyshev : callable
+        Called with a block, a degree m and an interval: replaces the block by its product with
+        T_m of the matrix, the interval mapped on [-1, 1].
+    lowest : float
+        No eigenvalue is below.
+    degrees : tuple of int
+        The fewest and the most that a filter may have.
+    """
+
+    product: Callable[[NDArray[Any]], NDArray[Any]]
+    chebyshev: Callable[[NDArray[Any], int, float, float], None]
+    lowest: float
+    degrees: tuple[int, int]
+
+
+def sparse_operator(S: csr_array, n_threads: int = 1) -> Operator:
+    """Return the operator of a sparse matrix with eigenvalues between -1 and 1."""
+
+    def chebyshev(block: NDArray[Any], degree: int, low: float, high: float) -> None:
+        series = np.zeros((1, degree + 1))
+        series[0, -1] = 1
+        apply_series(S, block, series, (low, high), n_threads, out=[block])
+
+    product = partial(sparse_product, S, n_threads=n_threads)
+    return Operator(product, chebyshev, spectrum_floor(S), (3, 20))
+
+
+def implicit_operator(product: Callable[[NDArray[Any]], NDArray[Any]], lowest: float) -> Operator:
+    """Return the operator of a matrix whose products are costly: its filters have few degrees."""
+
+    def chebyshev(block: NDArray[Any], degree: int, low: float, high: float) -> None:
+        kind, centre, radius = block.dtype.type, (low + high) / 2, (high - low) / 2
+        before, now = block.copy(), (product(block) - kind(centre) * block) / kind(radius)
+        for _ in range(1, degree):
+            step = (product(now) - kind(centre) * now) * kind(2 / radius)
+            before, now = now, step - before
+        block[:] = now
+
+    return Operator(product, chebyshev, lowest, (1, 8))
+
+
 def _filtered_iteration(
-    S: csr_array,
+    operator: Operator,
     block: NDArray[Any],
     k: int,
     tol: float,
@@ -175,7 +325,7 @@ def _filtered_iteration(
     (None where the block is random), and Rayleigh-Ritz. Leading vectors that are accurate are left
     alone; only the others, kept orthogonal to them, go on.
     """
-    lowest, residual = spectrum_floor(S), np.inf
+    residual = np.inf
     values, n_done = np.ones(block.shape[1]), 0
     for _ in range(_MAX_ROUNDS):
         if progress:
@@ -186,10 +336,10 @@ def _filtered_iteration(
             break
         done, rest = block[:, :n_done], block[:, n_done:]
         damped = _FIRST_GUESS if highest is None else highest
-        _chebyshev_filter(S, rest, lowest, damped, values[n_done], n_threads)
+        _chebyshev_filter(operator, rest, damped, values[n_done])
         if n_done:
             _remove(done, rest, n_threads)
-        values[n_done:], residuals = _rayleigh_ritz(S, rest, k - n_done, n_threads)
+        values[n_done:], residuals = _rayleigh_ritz(operator, rest, k - n_done, n_threads)
         # A random block's eigenvalues lie far below those that they will become.
         highest = values[len(values) // 2 if highest is None else -1]
         residual = float(residuals.max())
@@ -225,7 +375,7 @@ def spectrum_floor(S: csr_array) -> float:
     >>> -0.7 < spectrum_floor(csr_array(np.diag([1.0, 0.3, -0.5, 0.2]))) <= -0.5
     True
     """
-    if S.shape[0] <= _DENSE_SIZE:
+    if S.shape[0] <= DENSE_SIZE:
         lowest = eigh(S.toarray(), subset_by_index=[0, 0], eigvals_only=True)[0]
     else:
         start = np.cos(np.arange(S.shape[0]))
@@ -241,14 +391,14 @@ def _remove(done: NDArray[Any], rest: NDArray[Any], n_threads: int) -> None:
 
 
 def _rayleigh_ritz(
-    S: csr_array, block: NDArray[Any], k: int, n_threads: int
+    operator: Operator, block: NDArray[Any], k: int, n_threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Replace a block by its Ritz vectors, largest value first.
 
     Returns the values and the residuals of the first k.
     """
     block /= np.sqrt(np.einsum("ij,ij->j", block, block))
-    image = sparse_product(S, block, n_threads)
+    image = operator.product(block)
     overlap = inner_products(block, n_threads=n_threads)
     inner = inner_products(block, image, n_threads, multiply_in=block.dtype.type)
     rounding = np.finfo(block.dtype).eps / 10
@@ -299,23 +449,20 @@ def definite_eigh(
     return values[::-1], vectors[:, ::-1]
 
 
-def _chebyshev_filter(
-    S: csr_array, block: NDArray[Any], low: float, high: float, top: float, n_threads: int
-) -> None:
-    """Amplify the eigenvectors above `high` and damp those between `low` and `high`, in place.
+def _chebyshev_filter(operator: Operator, block: NDArray[Any], high: float, top: float) -> None:
+    """Amplify the eigenvectors above `high` and damp those below, in place.
 
     The block's own eigenvalues reach up to `top`; those of vectors that have been removed from it,
     and will be again, up to 1.
     """
-    high = min(max(high, low + 1e-3), 1 - 1e-3)
+    low = operator.lowest
+    high = min(max(high, low + _NARROWEST), 1 - 1e-3)
     log_most = np.log(2 * _AMPLIFICATION[block.dtype.type])
     most = min(log_most / _growth(top, low, high), 2 * log_most / _growth(1.0, low, high))
-    degree = int(np.clip(most, _FEWEST_DEGREES, _MOST_DEGREES))
-    series = np.zeros((1, degree + 1))
-    series[0, -1] = 1
-    apply_series(S, block, series, (low, high), n_threads, out=[block])
+    operator.chebyshev(block, int(np.clip(most, *operator.degrees)), low, high)
 
 
 def _growth(x: float, low: float, high: float) -> float:
     """Return g where Chebyshev's polynomial of degree m on an interval is cosh(m g) at x."""
-    return float(np.arccosh((2 * max(x, high + 1e-3) - high - low) / (high - low)))
+    beyond = max(x, high + _NARROWEST)
+    return float(np.arccosh((2 * beyond - high - low) / (high - low)))

@@ -1,4 +1,4 @@
-"""Placing new images into a spectral embedding (Nystroem's extension)."""
+"""Cluster centres in an embedding, and new images between them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.affinity import unit_rows
-from nouncut.spectral.eigen import Eigenpairs
 from nouncut.spectral.labels import cluster_sums
 
-# Dividing by smaller eigenvalues would only amplify noise.
-_SMALLEST_EIGENVALUE = 1e-2
 
-
-def extend_embedding(rows: csr_array, eigenpairs: Eigenpairs) -> NDArray[np.float64]:
+def extend_embedding(rows: csr_array, vectors: NDArray[Any]) -> NDArray[np.float64]:
     """Return the directions of new images in the embedding of a graph.
 
-    An eigenvector satisfies ``x = S x / value`` on the images of the graph; the same formula with
-    the new images' edges continues it.
+    An image lies in the mean direction of its neighbours. Nystroem's formula would divide every
+    coordinate by its eigenvalue; those of small clusters are tiny, and what is divided by them is
+    mostly noise.
 
     Parameters
     ----------
     rows : csr_array of shape (n_new, n)
         Normalised edges from new images to the images of the graph.
-    eigenpairs : Eigenpairs
-        Leading eigenpairs of the normalised graph.
+    vectors : ndarray of shape (n, k)
+        Leading eigenvectors of the graph, as columns.
 
     Returns
     -------
@@ -38,14 +35,11 @@ def extend_embedding(rows: csr_array, eigenpairs: Eigenpairs) -> NDArray[np.floa
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.spectral import Eigenpairs, extend_embedding
-    >>> pairs = Eigenpairs(np.array([1.0, 0.5]), np.eye(2))
-    >>> extend_embedding(csr_array(np.array([[0.3, 0.2]])), pairs)
+    >>> from nouncut.spectral import extend_embedding
+    >>> extend_embedding(csr_array(np.array([[0.3, 0.4]])), np.eye(2))
     array([[0.6, 0.8]])
     """
-    return unit_rows(
-        (rows @ eigenpairs.vectors) / np.maximum(eigenpairs.values, _SMALLEST_EIGENVALUE)
-    )
+    return np.asarray(unit_rows(rows @ vectors.astype(np.float64)))
 
 
 def cluster_centers(embedding: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from nouncut.affinity import unit_rows
-from nouncut.compute import blas_threads, run_tasks
+from nouncut.compute import all_threads, blas_threads, run_tasks
 
 Assignment = Literal["discretize", "cluster_qr", "kmeans"]
 _MAX_ROTATIONS = 100
@@ -71,14 +73,56 @@ def assign_labels(
     directions = unit_rows(vectors)
     if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)
-        return order_by_size(kmeans.fit_predict(directions))
+        return order_by_size(_fit_kmeans(kmeans, directions))
     rotation = _pivoted_rotation(vectors)
     if method == "discretize":
         rotation = _discretizing_rotation(directions, rotation, n_threads)
     labels = _nearest_axis(directions, rotation, n_threads)
     if method == "kmeans":
         start = unit_rows(cluster_sums(directions, labels)).astype(directions.dtype)
-        labels = KMeans(len(start), init=start, n_init=1).fit_predict(directions)
+        labels = _fit_kmeans(KMeans(len(start), init=start, n_init=1), directions)
+    return order_by_size(labels)
+
+
+def fill_clusters(
+    directions: NDArray[Any], labels: NDArray[np.intp], n_clusters: int
+) -> NDArray[np.intp]:
+    """Give every cluster at least one image, where there are enough images.
+
+    An empty cluster gets the image that fits its own cluster of several images least.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (n_images, k)
+        Unit rows.
+    labels : ndarray of shape (n_images,)
+        Labels from 0.
+    n_clusters : int
+        How many clusters there are to be, at most `n_images`.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        Labels, numbered from the largest cluster to the smallest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.spectral import fill_clusters
+    >>> fill_clusters(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 0, 0]), 2)
+    array([0, 0, 1])
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    if sizes.all():
+        return labels
+    labels = labels.copy()
+    sums = cluster_sums(directions, labels, n_clusters)
+    fit = np.einsum("ij,ij->i", directions, unit_rows(sums)[labels])
+    for empty in np.flatnonzero(sizes == 0):
+        fit_of_several = np.where(sizes[labels] > 1, fit, np.inf)
+        moved = int(np.argmin(fit_of_several))
+        sizes[labels[moved]] -= 1
+        labels[moved], sizes[empty], fit[moved] = empty, 1, np.inf
     return order_by_size(labels)
 
 
@@ -108,6 +152,14 @@ def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
     rank = np.empty(len(counts), dtype=np.intp)
     rank[np.lexsort((first, -counts))] = np.arange(len(counts))
     return rank[inverse]
+
+
+def _fit_kmeans(kmeans: KMeans, directions: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the labels of k-means on one thread: its sums depend on how many there are."""
+    with all_threads(1), warnings.catch_warnings():
+        # Fewer distinct directions than clusters: empty clusters are filled later.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(kmeans.fit_predict(directions), np.intp)
 
 
 def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -181,7 +233,9 @@ def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(left @ right)
 
 
-def cluster_sums(rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:
+def cluster_sums(
+    rows: NDArray[Any], labels: NDArray[Any], n_clusters: int | None = None
+) -> NDArray[np.float64]:
     """Return the sum of every cluster's rows.
 
     Parameters
@@ -189,11 +243,13 @@ def cluster_sums(rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64
     rows : ndarray of shape (n_images, k)
         Vectors.
     labels : ndarray of shape (n_images,)
-        Labels below k.
+        Labels below `n_clusters`.
+    n_clusters : int, optional
+        Number of sums; k where left out.
 
     Returns
     -------
-    ndarray of shape (k, k)
+    ndarray of shape (n_clusters, k)
         One sum per label; zero for labels that no image has.
 
     Examples
@@ -205,5 +261,6 @@ def cluster_sums(rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64
            [0., 0.]])
     """
     n, k = rows.shape
-    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+    shape = n, k if n_clusters is None else n_clusters
+    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)
     return np.asarray(members.T @ rows, dtype=np.float64)

@@ -83,7 +83,7 @@ def cluster_membership(
         temperature = membership_temperature(embedding, centers)
     elif not temperature > 0:
         raise ValueError(f"temperature must be positive, not {temperature}.")
-    probabilities = _softmax(embedding @ centers.T, temperature)
+    probabilities = membership_probabilities(embedding, centers, temperature)
     rows = np.arange(len(probabilities))
     label = probabilities.argmax(axis=1) if labels is None else np.asarray(labels, dtype=np.intp)
     confidence = probabilities[rows, label]
@@ -93,6 +93,31 @@ def cluster_membership(
     others[rows, label] = -1
     second = others.argmax(axis=1)
     return Membership(label, confidence, second, probabilities[rows, second])
+
+
+def membership_probabilities(
+    embedding: NDArray[Any], centers: NDArray[Any], temperature: float
+) -> NDArray[np.float64]:
+    """Return the probability of every cluster for every image.
+
+    Parameters
+    ----------
+    embedding, centers, temperature
+        As for `cluster_membership`.
+
+    Returns
+    -------
+    ndarray of shape (n_images, n_clusters)
+        Rows that sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.spectral import membership_probabilities
+    >>> membership_probabilities(np.array([[0.6, 0.8]]), np.eye(2), temperature=0.2).round(3)
+    array([[0.269, 0.731]])
+    """
+    return _softmax(embedding @ centers.T, temperature)
 
 
 def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nouncut.affinity import choose_tau, noun_probabilities, ntk_kernel, unit_rows
 from nouncut.baselines import Problem, text_counterparts
+from nouncut.baselines.ours import PUBLISHED_NEIGHBORS
 from nouncut.estimator import NTKSpectralClustering
 from nouncut.evaluation.bench.results import Result, ResultFolder
 from nouncut.evaluation.bench.subject import Subject, Workshop
@@ -24,7 +25,7 @@ PARAMETERS: dict[Parameter, str] = {
     "tau": "tau",
     "q": "n_neighbors",
     "mu": "mu",
-    "lambda": "lambda_",
+    "lambda": "lam",
 }
 """The paper's names, and ours."""
 
@@ -38,6 +39,7 @@ _VALUES: dict[Parameter, tuple[float, ...]] = {
 # The fast solver is all but done after its first step, so small sets show the published one.
 _MOST_STEPWISE = 1000
 _SINGLE_STEPS = {"solver": "exact", "max_inner_iter": 1, "max_iter": 10}
+_PUBLISHED = {"ensemble": "diffusion", "n_neighbors": PUBLISHED_NEIGHBORS}
 _DEFAULTS: dict[Parameter, float] = {"q": 30, "mu": 0.1, "lambda": 10.0}
 
 
@@ -274,7 +276,8 @@ def _tau(problem: Problem) -> float:
 
 def _fit(problem: Problem, seed: int, options: dict[str, Any]) -> NTKSpectralClustering:
     model = NTKSpectralClustering(
-        problem.n_clusters, **{"tau": _tau(problem), "random_state": seed, **options}
+        problem.n_clusters,
+        **{"tau": _tau(problem), "random_state": seed, "n_jobs": -1, **_PUBLISHED, **options},
     )
     return model.fit(
         problem.visual, noun_features=problem.nouns, semantic_features=problem.semantic

@@ -79,7 +79,7 @@ def source_keys(source: ImageSource, folder: Path, progress: Progress | None = N
 
     for start in range(0, len(source), _KEYS_AT_ONCE):
         stop = min(len(source), start + _KEYS_AT_ONCE)
-        run_tasks(read, range(start, stop), count_threads(None))
+        run_tasks(read, range(start, stop), count_threads(-1))
         report("reading files", stop, len(source))
     write_whole_array(path, np.array(keys))
     return keys
@@ -164,7 +164,7 @@ def _prepared(
             return error
 
     waiting: list[tuple[int, Future[Any]]] = []
-    with ThreadPoolExecutor(count_threads(None)) as pool:
+    with ThreadPoolExecutor(count_threads(-1)) as pool:
         for start in range(0, len(indices), _IMAGES_AT_ONCE):
             part = indices[start : start + _IMAGES_AT_ONCE]
             begun = [(i, pool.submit(prepare, i)) for i in part]

@@ -280,7 +280,7 @@ def _compute(
 ) -> Iterator[tuple[Row, Result]]:
     """Compute rows, and yield each as soon as it is there."""
     # A head trains on one core, so as many as there are cores train side by side.
-    for is_trained, n_jobs in ((False, 1), (True, count_threads(None))):
+    for is_trained, n_jobs in ((False, 1), (True, count_threads(-1))):
         own = [run for run in runs if run.method.needs_torch is is_trained]
         tasks = [delayed(_run_once)(run, problems.get(run), labels, folder) for run in own]
         results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)

@@ -96,7 +96,7 @@ def stage_seconds(problem: Problem, seed: int) -> dict[str, float]:
     model.fit(problem.visual, noun_features=problem.nouns, semantic_features=problem.semantic)
     start = time.perf_counter()
     rng = check_random_state(seed)
-    n_threads = count_threads(None)
+    n_threads = count_threads(-1)
     pairs = top_eigenpairs(model.graph_, problem.n_clusters, random_state=rng, n_threads=n_threads)
     assign_labels(pairs.vectors, "discretize", rng, n_threads)
     return {**model.seconds_, STAGES[-1]: time.perf_counter() - start}
