@@ -21,7 +21,7 @@ from nouncut.evaluation import clustering_scores, make_clip_like
 
 NEIGHBORS = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 PER_CLUSTER = (3, 5, 10, 20, 50, 150)
-IMAGES = (60, 200, 600, 2000)
+IMAGES = (60, 200, 600)
 SEPARATIONS = (0.2, 0.3, 0.45)
 
 

@@ -312,8 +312,7 @@ class NTKSpectralClustering(
     ) -> None:
         """Compare distinct images, cut the graphs and label the images."""
         graphs, k = self._neighbor_graphs(features, semantic, n_clusters, progress)
-        n_strays, n_images = len(stray_images(even_mean(graphs), k)), len(features)
-        shifted = n_strays > 0 and (n_images <= _FEW_IMAGES or n_images - n_strays < k)
+        n_images, shifted = len(features), _has_too_few_edges(graphs, k)
         if shifted:
             compared = looks_only(features)
             graphs, k = self._neighbor_graphs(compared, semantic, n_clusters, progress)
@@ -713,3 +712,12 @@ class NTKSpectralClustering(
                     self._placement, features[new], semantic[new], count_threads(self.n_jobs)
                 )
             return embedding, known
+
+
+def _has_too_few_edges(graphs: list[csr_array], n_clusters: int) -> bool:
+    """Tell whether few images have strays, or many too few edges for their clusters."""
+    n_images = graphs[0].shape[0]
+    if n_images <= _FEW_IMAGES:
+        return len(stray_images(even_mean(graphs), n_clusters)) > 0
+    connected = np.any([np.diff(graph.indptr) > 0 for graph in graphs], axis=0)
+    return int(np.count_nonzero(connected)) < n_clusters

@@ -138,8 +138,8 @@ def test_the_cut_of_negative_eigenvalues_converges_to_the_largest():
     operator = implicit_operator(lambda block: matrix @ block, -0.95)
     start = basis[:, :8] + 0.01 * rng.normal(size=(2000, 8))
     found = operator_eigenpairs(operator, start, 3, random_state=0)
-    np.testing.assert_allclose(found.values, values[:3], atol=1e-4)
-    assert share_of_subspace(basis[:, :3], found.vectors) > 0.999
+    np.testing.assert_allclose(found.values[:3], values[:3], atol=1e-4)
+    assert share_of_subspace(basis[:, :3], found.vectors[:, :3]) > 0.999
 
 
 def test_eigenvectors_outside_the_starting_block_are_found():
@@ -148,7 +148,7 @@ def test_eigenvectors_outside_the_starting_block_are_found():
     operator = implicit_operator(lambda block: values[:, None] * block, -0.6)
     start = np.eye(2000)[:, [0, 2, 3, 10, 11, 12]]
     found = operator_eigenpairs(operator, start, 2, random_state=0)
-    np.testing.assert_allclose(found.values, [1.0, 0.9], atol=1e-4)
+    np.testing.assert_allclose(found.values[:2], [1.0, 0.9], atol=1e-4)
 
 
 def test_the_objective_does_not_rise(small_data, prompt_graphs):

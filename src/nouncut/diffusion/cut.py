@@ -28,7 +28,9 @@ RESIDUAL = 1e-4
 _POLYNOMIAL_REACH = 0.5
 # Rounding alone gives an image so much affinity to others.
 _NO_DEGREE = 1e-6
-_POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-8, np.float32: 1e-6}
+# The diagonal is known to a fraction of a percent.
+_DIAGONAL_ERROR = 1e-3
+_POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-7, np.float32: 1e-6}
 
 
 def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
@@ -211,11 +213,14 @@ def implied_cut(
         image -= own * block
         return image
 
-    # The affinity has no negative eigenvalue, so what is subtracted bounds those of the cut.
-    operator = implicit_operator(product, -float(own.max()))
+    # No eigenvalue of the affinity is below f(0), so the rest of the diagonal bounds those of the
+    # cut from below.
+    smallest = diffused(np.zeros(1), mu)[0]
+    lowest = float(np.max((diagonal - smallest) * roots.ravel() ** 2)) + _DIAGONAL_ERROR
+    operator = implicit_operator(product, -lowest)
     start = roots * eigenpairs.vectors
     found = operator_eigenpairs(operator, start, k, random_state=random_state, n_threads=n_threads)
-    return found.vectors
+    return found.vectors[:, :k]
 
 
 def exact_vectors(eigenpairs: Eigenpairs, k: int) -> int:

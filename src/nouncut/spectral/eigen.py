@@ -43,7 +43,7 @@ _SINGLE_TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 4096
 # Random vectors that look for eigenvectors outside a block, how often they are filtered, and how
 # often they are sent out.
-_SCOUTS, _PROBE_ROUNDS, _SEARCHES = 4, 3, 4
+_SCOUTS, _SCOUTING_ROUNDS, _SEARCHES = 4, 3, 4
 # Residuals of an operator's vectors, relative to the distance of the eigenvalues around the k-th.
 _OF_THE_CROWD, _COARSEST = 0.02, 1e-3
 _FINEST: dict[Any, float] = {np.float64: 1e-7, np.float32: 3e-6}
@@ -133,12 +133,14 @@ def top_eigenpairs(
         n_known = min(size, len(start.values))
         block[:, :n_known] = start.vectors[:, :n_known]
         highest = float(start.values[n_known - 1])
-    _fill_with_noise(block[:, n_known:], check_random_state(random_state))
+    rng = check_random_state(random_state)
+    _fill_with_noise(block[:, n_known:], rng)
     tol = tol if dtype == np.float64 else max(tol, _SINGLE_TOLERANCE)
     operator = sparse_operator(S.astype(dtype), n_threads)
-    values = _filtered_iteration(operator, block, k, tol, highest, n_threads, progress)
-    order = np.argsort(-values, kind="stable")[:wanted]
-    return Eigenpairs(values[order], np.take(block, order, axis=1))
+    values, vectors = _leading_eigenpairs(
+        operator, block, k, tol, highest, rng, n_threads, progress
+    )
+    return Eigenpairs(values[:wanted], vectors[:, :wanted])
 
 
 def operator_eigenpairs(
@@ -171,7 +173,7 @@ def operator_eigenpairs(
     Returns
     -------
     Eigenpairs
-        Values in descending order and their vectors.
+        Values in descending order and their vectors; those after the k-th may be less accurate.
 
     Warns
     -----
@@ -184,19 +186,32 @@ def operator_eigenpairs(
         return _dense_eigenpairs((matrix + matrix.T) / 2, k)
     rng = check_random_state(random_state)
     block = np.hstack([start, rng.normal(size=(n, _SCOUTS)).astype(dtype)])
+    values, _ = _rayleigh_ritz(operator, block, k, n_threads)
+    last = float(values[-_SCOUTS - 1])
+    tol = float(np.clip(_OF_THE_CROWD * (values[k - 1] - last), _FINEST[dtype.type], _COARSEST))
+    return _leading_eigenpairs(operator, block, k, tol, last, rng, n_threads, None)
+
+
+def _leading_eigenpairs(
+    operator: Operator,
+    block: NDArray[Any],
+    k: int,
+    tol: float,
+    highest: float | None,
+    rng: np.random.RandomState,
+    n_threads: int,
+    progress: Progress | None,
+) -> Eigenpairs:
+    """Turn a block into leading eigenvectors, and look for any that it has missed."""
     for _ in range(_SEARCHES):
-        values, _ = _rayleigh_ritz(operator, block, k, n_threads)
-        crowd = float(values[k - 1] - values[-_SCOUTS - 1])
-        tol = float(np.clip(_OF_THE_CROWD * crowd, _FINEST[dtype.type], _COARSEST))
-        last = float(values[-_SCOUTS - 1])
-        values = _filtered_iteration(operator, block, k, tol, last, n_threads, None)
+        values = _filtered_iteration(operator, block, k, tol, highest, n_threads, progress)
         order = np.argsort(-values, kind="stable")
         values, block = values[order], np.take(block, order, axis=1)
-        missed = rng.normal(size=(n, _SCOUTS)).astype(dtype)
-        outside = _largest_outside(operator, block, missed, values[k - 1], n_threads)
+        scouts = rng.normal(size=(len(block), _SCOUTS)).astype(block.dtype)
+        outside = _largest_outside(operator, block, scouts, float(values[k - 1]), n_threads)
         if outside <= values[k - 1] + tol:
             break
-        block[:, -_SCOUTS:] = missed
+        block[:, -_SCOUTS:], highest = scouts, float(values[-_SCOUTS - 1])
     else:
         warnings.warn(
             f"Some of the {k} leading eigenvectors may be missing: clusters may be less stable "
@@ -204,22 +219,23 @@ def operator_eigenpairs(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Eigenpairs(values[:k], block[:, :k])
+    return Eigenpairs(values, block)
 
 
 def _largest_outside(
-    operator: Operator, known: NDArray[Any], probes: NDArray[Any], level: float, n_threads: int
+    operator: Operator, known: NDArray[Any], scouts: NDArray[Any], level: float, n_threads: int
 ) -> float:
-    """Turn probes into vectors outside a block's span with large values; return the largest."""
-    low, high = operator.lowest, max(level, operator.lowest + _NARROWEST)
-    most = np.log(_AMPLIFICATION[probes.dtype.type]) / _growth(1.0, low, high)
+    """Turn random vectors into the leading ones outside a block's span; return the top value."""
+    low, high = operator.lowest, min(max(level, operator.lowest + _NARROWEST), 1 - 1e-3)
+    most = np.log(_AMPLIFICATION[scouts.dtype.type]) / _growth(1.0, low, high)
     degree = int(np.clip(most, *operator.degrees))
-    for _ in range(_PROBE_ROUNDS):
-        _remove(known, probes, n_threads)
-        operator.chebyshev(probes, degree, low, high)
-        _remove(known, probes, n_threads)
-        _remove(known, probes, n_threads)
-        values, _ = _rayleigh_ritz(operator, probes, 1, n_threads)
+    for _ in range(_SCOUTING_ROUNDS):
+        _remove(known, scouts, n_threads)
+        operator.chebyshev(scouts, degree, low, high)
+        # Twice: filters amplify what rounding has left of the block.
+        _remove(known, scouts, n_threads)
+        _remove(known, scouts, n_threads)
+        values, _ = _rayleigh_ritz(operator, scouts, 1, n_threads)
     return float(values[0])
 
 
