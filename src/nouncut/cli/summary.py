@@ -165,7 +165,8 @@ def _show_table(run: Run) -> None:
 
 
 def _count_sentence(run: Run) -> str:
-    about = f"{run.manifest['n_images']:,} images in {run.manifest['n_clusters']:,} clusters"
+    n_clusters = run.manifest["n_clusters"]
+    about = f"{run.manifest['n_images']:,} images in {n_clusters:,} cluster{'s'[: n_clusters != 1]}"
     about += f", {run.manifest['n_outliers']:,} of them fit nowhere well."
     n_copies = run.manifest.get("n_copies", 0)
     if n_copies:
@@ -173,7 +174,9 @@ def _count_sentence(run: Run) -> str:
             f" {n_copies:,} of them {'is a copy' if n_copies == 1 else 'are copies'} of others."
         )
     count = run.manifest["cluster_count"]
-    if count:
+    if count and not count["confidence"]:
+        about += " These are too few images to tell groups apart; choose a number with -k."
+    elif count:
         others = [str(number) for number, _ in count["candidates"][1:4]]
         sure = f"confidence {count['confidence']:.2f}"
         also = f"; next best: {', '.join(others)}" if others else ""

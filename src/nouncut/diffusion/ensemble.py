@@ -179,7 +179,9 @@ def ensemble_graphs(
         vectors = dense_cut(exact.affinity, n_clusters)
         pairs = Eigenpairs(graph_eigenvalues(graph, vectors, n_threads), vectors)
         degrees, n_spare = None, guard_vectors(n_clusters)
-        spectrum = top_eigenpairs(graph, n_clusters, n_spare=n_spare, random_state=0).values
+        spectrum = top_eigenpairs(
+            graph, n_clusters, n_spare=n_spare, tol=RESIDUAL, random_state=0
+        ).values
     return Ensemble(
         graph,
         degrees,
