@@ -32,7 +32,7 @@ from nouncut.spectral import assign_labels, top_eigenpairs
 
 TAU = 0.04
 # How many sets of every size: exact diffusion of 3,000 images takes a minute.
-SETS = {60: 100, 200: 100, 600: 80, 1500: 20, 3000: 6}
+SETS = {60: 100, 200: 100, 600: 80, 1500: 30, 3000: 10}
 PER_CLUSTER = (5, 10, 30, 100, 300)
 NEIGHBORS = (5, 10, 30, 100, 200)
 SEPARATIONS = (0.15, 0.25, 0.35, 0.45)

@@ -9,6 +9,7 @@ import numpy as np
 
 COLOURS = {
     "nouncut": "#1f6f8b",
+    "nouncut, RAD": "#7fb3c4",
     "scikit-learn": "#c8553d",
     "ARPACK": "#d9a441",
     "plain NumPy": "#8a6f9e",
