@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import sys
@@ -21,6 +22,7 @@ from nouncut.pipeline.collection import (
     Collection,
     ReadyFeatures,
     open_sources,
+    original_images,
     read_collection,
     view_by_words,
 )
@@ -260,13 +262,19 @@ class _Job:
         )
 
     def _contents(self, collection: Collection) -> RunContents:
-        settings, semantic, chosen = self.settings, collection.semantic, collection.model
+        settings, chosen = self.settings, collection.model
         candidates = self._candidates(collection)
-        visual = collection.visual
+        originals = original_images(collection)
+        visual, semantic = collection.visual, collection.semantic
         extra: dict[str, Any] = {}
         if candidates is not None and semantic is not None and settings.compared_by == "words":
             view = view_by_words(semantic, candidates.features)
             visual, extra = view(semantic), {"view_center": view.center, "view_basis": view.basis}
+        # Products of equal rows may differ in their last digits.
+        visual = visual[originals]
+        if semantic is not None:
+            semantic = semantic[originals]
+            collection = dataclasses.replace(collection, semantic=semantic)
         tau = self._tau(chosen)
         count = None
         if settings.n_clusters is None:
@@ -350,7 +358,7 @@ class _Job:
         # Where meaning is only guessed from looks, looks alone count better.
         if encoder and (encoder.shares_space or self.settings.compared_by == "words"):
             nouns = self._nouns(collection, candidates, provisional_count(len(visual)))
-        center = collection.center if visual is collection.visual else None
+        center = None if self.settings.compared_by == "words" else collection.center
         return find_count(
             visual, collection.semantic, nouns, tau, self.settings, center, self.n_jobs
         )

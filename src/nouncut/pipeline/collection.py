@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.affinity import unit_rows
+from nouncut.affinity import find_originals, unit_rows
 from nouncut.encoders import ChosenEncoder, FeatureFileError, load_encoder, read_features
 from nouncut.extraction import FoundImages, encode_found, find_images
 from nouncut.features import FeatureStore
@@ -204,6 +204,34 @@ def read_collection(
         n_encoded=images.n_encoded,
         model=chosen,
     )
+
+
+def original_images(collection: Collection) -> NDArray[np.intp]:
+    """Return the first image with the same content as each image, or with the same features.
+
+    Parameters
+    ----------
+    collection : Collection
+        The images.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        The image's own index for images that are no copies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.pipeline.collection import Collection, original_images
+    >>> rows = np.eye(3, dtype=np.float32)
+    >>> original_images(Collection("images", ("a", "b", "c"), rows, None, hashes=("x", "y", "x")))
+    array([0, 1, 0])
+    """
+    if collection.hashes is not None:
+        _, first, inverse = np.unique(collection.hashes, return_index=True, return_inverse=True)
+        return np.asarray(first[inverse])
+    parts = [part for part in (collection.visual, collection.semantic) if part is not None]
+    return find_originals(*parts)
 
 
 def _load_model(model: str, progress: Progress | None) -> ChosenEncoder:
