@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from _setting import print_result, setting
-from nouncut.affinity import (
+from nouncut.compute.eigen import top_eigenpairs
+from nouncut.method.ensemble import ensemble_graphs
+from nouncut.method.graphs import (
     even_mean,
     mean_graph,
     neighbor_graph,
     normalize_graph,
-    search_neighbors,
     stray_images,
     symmetrize_graph,
 )
-from nouncut.diffusion import ensemble_graphs
-from nouncut.evaluation import clustering_scores, make_clip_like
-from nouncut.spectral import assign_labels, top_eigenpairs
+from nouncut.method.labels import assign_labels
+from nouncut.method.search import search_neighbors
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import make_clip_like
 
 TAU = 0.04
 # How many sets of every size: exact diffusion of 3,000 images takes a minute.

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _setting import print_result, setting
-from nouncut.affinity import noun_factors, noun_probabilities, unit_rows
-from nouncut.affinity.cells import near_blocks
-from nouncut.affinity.neighbors import search_blocks
-from nouncut.compute import count_threads
-from nouncut.evaluation import make_clip_like
+from nouncut.compute.rows import unit_rows
+from nouncut.compute.threads import count_threads
+from nouncut.method.candidates import noun_factors
+from nouncut.method.cells import near_blocks
+from nouncut.method.kernel import noun_probabilities
+from nouncut.method.neighbors import search_blocks
+from nouncut.paper.synthetic import make_clip_like
 
 TAU, Q, N_CANDIDATES, N_CHECKED = 0.04, 30, 90, 500
 Candidates = NDArray[Any]

@@ -17,17 +17,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
-from nouncut.affinity import (
-    kernel_neighbors,
-    neighbor_graph,
-    normalize_graph,
-    noun_probabilities,
-    symmetrize_graph,
-)
-from nouncut.compute import count_threads
-from nouncut.diffusion import ensemble_graphs
-from nouncut.evaluation import ClipLikeData, clustering_scores, make_clip_like
-from nouncut.spectral import assign_labels
+from nouncut.compute.threads import count_threads
+from nouncut.method.ensemble import ensemble_graphs
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.kernel import noun_probabilities
+from nouncut.method.labels import assign_labels
+from nouncut.method.neighbors import kernel_neighbors
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import ClipLikeData, make_clip_like
 
 TAU, Q, N_CLUSTERS = 0.04, 30, 10
 # How much of an image is its class: overlapping classes, and classes that fall apart.

@@ -18,19 +18,22 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from _setting import print_result, setting
-from nouncut.affinity import (
+from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
+from nouncut.compute.rows import unit_rows
+from nouncut.method.count import count_clusters
+from nouncut.method.graphs import (
     choose_neighbors,
-    choose_tau,
     even_mean,
-    kernel_neighbors,
     neighbor_graph,
     normalize_graph,
-    noun_probabilities,
     symmetrize_graph,
-    unit_rows,
 )
-from nouncut.evaluation import clustering_scores, make_clip_like
-from nouncut.spectral import Eigenpairs, assign_labels, count_clusters, top_eigenpairs
+from nouncut.method.kernel import noun_probabilities
+from nouncut.method.labels import assign_labels
+from nouncut.method.neighbors import kernel_neighbors
+from nouncut.method.temperature import choose_tau
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import make_clip_like
 
 # A third of the made nouns have no class, every third one: with a multiple of three, every third
 # class would be without a noun.
@@ -124,7 +127,7 @@ def summaries(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 def photograph_counts(folder: Path, encoder: Any) -> Iterator[dict[str, Any]]:
     # Made data need none of this, nor the packages behind it.
     from nouncut import encode_nouns
-    from nouncut.vocabulary import PROMPTS
+    from nouncut.words.prompts import PROMPTS
     from quality import Photographs
 
     data = Photographs(folder, encoder)
@@ -152,7 +155,7 @@ def main() -> None:
     if arguments.seeds:
         result |= summaries(list(made_counts(arguments.seeds)))
     if arguments.folders:
-        from nouncut.encoders import load_encoder
+        from nouncut.models.choose import load_encoder
 
         encoder = load_encoder(arguments.model).encoder
         result[f"Photographs, {encoder.name}"] = [

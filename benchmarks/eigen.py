@@ -16,10 +16,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import eigsh, lobpcg
 
 from _setting import print_result, setting
-from nouncut.affinity import neighbor_graph, normalize_graph, search_neighbors, symmetrize_graph
-from nouncut.compute import count_threads
-from nouncut.evaluation import clustering_scores, make_clip_like
-from nouncut.spectral import assign_labels, top_eigenpairs
+from nouncut.compute.eigen import top_eigenpairs
+from nouncut.compute.threads import count_threads
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.labels import assign_labels
+from nouncut.method.search import search_neighbors
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import make_clip_like
 
 TAU, Q = 0.04, 30
 # What the labels need; ours ends there for large blocks, ARPACK's own measure is the same.

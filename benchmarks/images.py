@@ -21,11 +21,11 @@ from transformers import CLIPConfig, CLIPModel
 
 from _setting import print_result, setting
 from nouncut import encode_images
-from nouncut.encoders import Encoder
-from nouncut.encoders.efficientnet import prepare_image
-from nouncut.encoders.mini import MiniEncoder
-from nouncut.encoders.preprocess import normalised_pixels
-from nouncut.features import FeatureStore
+from nouncut.models.efficientnet import prepare_image
+from nouncut.models.encoder import Encoder
+from nouncut.models.mini import MiniEncoder
+from nouncut.models.preprocess import normalised_pixels
+from nouncut.store.store import FeatureStore
 
 PLAIN_BATCH = 32
 CLIP_SIZE = 224

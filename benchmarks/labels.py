@@ -19,9 +19,9 @@ from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr, discretize
 
 from _setting import print_result, setting
-from nouncut.compute import count_threads
-from nouncut.evaluation import clustering_scores
-from nouncut.spectral import assign_labels
+from nouncut.compute.threads import count_threads
+from nouncut.method.labels import assign_labels
+from nouncut.paper.scores import clustering_scores
 
 NOISE = 0.5
 

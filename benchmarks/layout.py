@@ -29,17 +29,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_nouns
-from nouncut.affinity import (
-    kernel_neighbors,
-    neighbor_graph,
-    normalize_graph,
-    symmetrize_graph,
-    unit_rows,
-)
-from nouncut.compute import count_threads
-from nouncut.evaluation import make_clip_like
-from nouncut.layout import layout_images
-from nouncut.vocabulary import PROMPTS
+from nouncut.compute.rows import unit_rows
+from nouncut.compute.threads import count_threads
+from nouncut.layout.images import layout_images
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.neighbors import kernel_neighbors
+from nouncut.paper.synthetic import make_clip_like
+from nouncut.words.prompts import PROMPTS
 
 N_NEAREST = 15
 N_SAMPLED = 1000
@@ -181,7 +177,7 @@ def clusterings(folders: list[Path], model: str, large: bool) -> Iterator[Cluste
     if large:
         yield made_large(*LARGE)
     if folders:
-        from nouncut.encoders import load_encoder
+        from nouncut.models.choose import load_encoder
 
         encoder = load_encoder(model).encoder
         for folder in folders:

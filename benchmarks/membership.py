@@ -18,13 +18,14 @@ from scipy.optimize import linear_sum_assignment
 
 from _setting import print_result, setting
 from nouncut import encode_nouns
-from nouncut.affinity import familiarity, least_familiarity, unit_rows
-from nouncut.encoders import load_encoder
-from nouncut.evaluation import make_clip_like
-from nouncut.pipeline import Settings
-from nouncut.pipeline.grouping import group_images
-from nouncut.pipeline.words import ChosenNouns
-from nouncut.vocabulary import PROMPTS
+from nouncut.compute.rows import unit_rows
+from nouncut.method.familiarity import familiarity, least_familiarity
+from nouncut.models.choose import load_encoder
+from nouncut.paper.synthetic import make_clip_like
+from nouncut.runs.grouping import group_images
+from nouncut.runs.nouns import ChosenNouns
+from nouncut.runs.settings import Settings
+from nouncut.words.prompts import PROMPTS
 from quality import Photographs
 
 N_BANDS = 10

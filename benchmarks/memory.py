@@ -21,8 +21,8 @@ from PIL import Image
 
 from _setting import print_result, setting
 from nouncut import encode_images
-from nouncut.encoders.clip import ClipEncoder
-from nouncut.features import FeatureStore
+from nouncut.models.clip import ClipEncoder
+from nouncut.store.store import FeatureStore
 from text import save_model
 
 

@@ -20,9 +20,13 @@ from numpy.typing import NDArray
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
-from nouncut.encoders import Encoder, load_encoder
-from nouncut.naming import ClusterName, name_clusters
-from nouncut.vocabulary import PROMPTS, hypernym_steps, load_nouns, positive_nouns, synsets_of
+from nouncut.models.choose import load_encoder
+from nouncut.models.encoder import Encoder
+from nouncut.words.filters import positive_nouns
+from nouncut.words.names import ClusterName, name_clusters
+from nouncut.words.nouns import load_nouns
+from nouncut.words.prompts import PROMPTS
+from nouncut.words.wordnet import hypernym_steps, synsets_of
 
 GOOD_STEPS = 2
 VISIBLE = ("animal", "artifact", "food", "plant")

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
-from nouncut.affinity import choose_neighbors
-from nouncut.encoders import load_encoder
-from nouncut.evaluation import clustering_scores, make_clip_like
+from nouncut.method.graphs import choose_neighbors
+from nouncut.models.choose import load_encoder
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import make_clip_like
 
 NEIGHBORS = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 PER_CLUSTER = (3, 5, 10, 20, 50, 150)
@@ -68,7 +69,7 @@ def made_rows() -> list[dict[str, Any]]:
 
 def photograph_rows(folders: list[Path]) -> list[dict[str, Any]]:
     from nouncut import encode_nouns
-    from nouncut.vocabulary import PROMPTS
+    from nouncut.words.prompts import PROMPTS
     from quality import Photographs
 
     encoder = load_encoder("mini").encoder

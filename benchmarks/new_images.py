@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
-from nouncut.evaluation import make_clip_like
+from nouncut.paper.synthetic import make_clip_like
 
 # Fitted images, clusters, neighbours, separation.
 CASES: tuple[tuple[int, int, Any, float], ...] = (

@@ -18,10 +18,14 @@ from sklearn.cluster import KMeans, SpectralClustering
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
-from nouncut.affinity import noun_probabilities, unit_rows
-from nouncut.encoders import Encoder, load_encoder
-from nouncut.evaluation import clustering_scores
-from nouncut.vocabulary import PROMPTS, load_nouns, positive_nouns
+from nouncut.compute.rows import unit_rows
+from nouncut.method.kernel import noun_probabilities
+from nouncut.models.choose import load_encoder
+from nouncut.models.encoder import Encoder
+from nouncut.paper.scores import clustering_scores
+from nouncut.words.filters import positive_nouns
+from nouncut.words.nouns import load_nouns
+from nouncut.words.prompts import PROMPTS
 
 # TAC's temperature for an image's text counterpart.
 TAC_TAU = 0.005

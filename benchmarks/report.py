@@ -24,16 +24,11 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from _setting import print_result, setting
-from nouncut.images import content_hash
-from nouncut.report import write_report
-from nouncut.runs import (
-    ASSIGNMENTS_SCHEMA,
-    CLUSTERS_SCHEMA,
-    RunContents,
-    RunWriter,
-    images_table,
-    open_run,
-)
+from nouncut.images.hashing import content_hash
+from nouncut.report.write import write_report
+from nouncut.runs.run import open_run
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+from nouncut.runs.writer import RunContents, RunWriter
 
 SIZE = (500, 375)
 N_PICTURES = 50

@@ -26,10 +26,12 @@ from sklearn.cluster._spectral import cluster_qr
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
-from nouncut.affinity import neighbor_graph, normalize_graph, search_neighbors, symmetrize_graph
-from nouncut.compute import count_threads
-from nouncut.evaluation import ClipLikeData, clustering_scores, make_clip_like
-from nouncut.progress import ProgressLine
+from nouncut.compute.progress import ProgressLine
+from nouncut.compute.threads import count_threads
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.search import search_neighbors
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import ClipLikeData, make_clip_like
 from scale_figure import draw
 
 TAU, Q = 0.04, 30

@@ -30,10 +30,12 @@ from transformers import (
 )
 
 from _setting import print_result, setting
-from nouncut.affinity import unit_rows
-from nouncut.encoders.checkpoints import quiet_transformers
-from nouncut.encoders.clip import ClipEncoder
-from nouncut.vocabulary import PROMPTS, fill_template, load_nouns, load_wordnet
+from nouncut.compute.rows import unit_rows
+from nouncut.models.checkpoints import quiet_transformers
+from nouncut.models.clip import ClipEncoder
+from nouncut.words.nouns import load_nouns
+from nouncut.words.prompts import PROMPTS, fill_template
+from nouncut.words.wordnet import load_wordnet
 
 # ViT-B/32's text tower.
 WIDTH, LAYERS, HEADS, CONTEXT, VOCABULARY = 512, 12, 8, 77, 49408

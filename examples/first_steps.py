@@ -1,7 +1,8 @@
 """Cluster made features with CLIP's geometry, then put new images into the clusters."""
 
 from nouncut import NTKSpectralClustering
-from nouncut.evaluation import clustering_scores, make_clip_like
+from nouncut.paper.scores import clustering_scores
+from nouncut.paper.synthetic import make_clip_like
 
 data = make_clip_like(n_images=1200, n_clusters=10, random_state=0)
 seen, new = slice(0, 1000), slice(1000, 1200)

@@ -7,11 +7,13 @@ that the nouns shall come from: ``python step_by_step.py FOLDER 12 animal plant`
 import sys
 
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
-from nouncut.encoders import load_encoder
-from nouncut.images import printable_path
-from nouncut.pipeline import VISIBLE_LEXICONS
-from nouncut.progress import ProgressLine
-from nouncut.vocabulary import PROMPTS, load_nouns, positive_nouns
+from nouncut.compute.files import printable_path
+from nouncut.compute.progress import ProgressLine
+from nouncut.models.choose import load_encoder
+from nouncut.runs.settings import VISIBLE_LEXICONS
+from nouncut.words.filters import positive_nouns
+from nouncut.words.nouns import load_nouns
+from nouncut.words.prompts import PROMPTS
 
 folder, n_clusters, lexicons = sys.argv[1], int(sys.argv[2]), sys.argv[3:] or VISIBLE_LEXICONS
 encoder = load_encoder("mini").encoder

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nouncut.vocabulary import LEXICONS
+from nouncut.words.wordnet import LEXICONS
 
-DATA = Path(__file__).resolve().parents[1] / "src" / "nouncut" / "vocabulary" / "data"
+DATA = Path(__file__).resolve().parents[1] / "src" / "nouncut" / "words" / "data"
 TABLE_NAME = "wordnet-3.0-nouns.tsv.xz"
 LICENSE_NAME = "WORDNET-LICENSE.txt"
 # lexnames(5WN), which wordnet-base leaves out, numbers the lexicographer files of nouns from 3.

@@ -15,8 +15,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from nouncut.report import write_report
-from nouncut.runs import open_run
+from nouncut.report.write import write_report
+from nouncut.runs.run import open_run
 
 MAX_BYTES = 400_000
 VIEWPORT = {"width": 1280, "height": 800}

@@ -14,24 +14,15 @@ import pytest
 from PIL import Image
 from scipy.sparse import csr_array
 
-from nouncut.affinity import (
-    kernel_neighbors,
-    neighbor_graph,
-    normalize_graph,
-    noun_probabilities,
-    symmetrize_graph,
-)
-from nouncut.evaluation import ClipLikeData, make_clip_like
-from nouncut.images import SkippedFile, content_hash
-from nouncut.runs import (
-    ASSIGNMENTS_SCHEMA,
-    CLUSTERS_SCHEMA,
-    Run,
-    RunContents,
-    RunWriter,
-    images_table,
-    unicode_text,
-)
+from nouncut.images.find import SkippedFile
+from nouncut.images.hashing import content_hash
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.kernel import noun_probabilities
+from nouncut.method.neighbors import kernel_neighbors
+from nouncut.paper.synthetic import ClipLikeData, make_clip_like
+from nouncut.runs.run import Run
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table, unicode_text
+from nouncut.runs.writer import RunContents, RunWriter
 
 HOSTILE_FILES = (
     'double"quote.png',

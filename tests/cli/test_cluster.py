@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from nouncut.runs import open_run
+from nouncut.runs.run import open_run
 
 
 @pytest.fixture

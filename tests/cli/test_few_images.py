@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from nouncut.runs import open_run
+from nouncut.runs.run import open_run
 
 PYTHON_NAMES = ("n_neighbors", "n_clusters", "random_state", "max_clusters", "tau=")
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nouncut.runs import open_run
+from nouncut.runs.run import open_run
 
 ATTACK = "document.documentElement.dataset.attacked=1"
 NAMES = (

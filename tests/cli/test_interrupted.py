@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nouncut.features import FeatureStore
-from nouncut.runs import RunError, open_run
+from nouncut.errors import InputError
+from nouncut.runs.run import open_run
+from nouncut.store.store import FeatureStore
 
 N_IMAGES = 160
 BATCH = 64
@@ -76,7 +77,7 @@ def test_ctrl_c_while_encoding_and_the_same_command_again(
     assert f"go on with: nouncut cluster {command[1]} -k 5 " in ended.err
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
     assert manifest["status"] == "running"
-    with pytest.raises(RunError, match="unfinished"):
+    with pytest.raises(InputError, match="unfinished"):
         open_run(tmp_path / "run")
     kept = n_encoded(own_cache)
     assert 0 < kept < N_IMAGES
@@ -106,7 +107,7 @@ def test_killed_at_any_moment_the_same_command_ends_with_the_same_labels(
         assert process.wait().code == -signal.SIGKILL, moment
         assert n_encoded(own_cache) >= kept, moment
         kept = n_encoded(own_cache)
-        with pytest.raises(RunError):
+        with pytest.raises(InputError):
             open_run(tmp_path / "run")
     assert own_cache(*command).json["n_encoded"] == N_IMAGES - kept
     assert open_run(tmp_path / "run").labels.tolist() == expected

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from nouncut.runs import open_run
+from nouncut.runs.run import open_run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from nouncut.demo import demo_images
-from nouncut.encoders import load_encoder
-from nouncut.features import FeatureStore, text_key
-from nouncut.pipeline import Settings
-from nouncut.pipeline.words import candidate_words
+from nouncut.models.choose import load_encoder
+from nouncut.runs.nouns import candidate_words
+from nouncut.runs.settings import Settings
+from nouncut.store.keys import text_key
+from nouncut.store.store import FeatureStore
 
 SLOW = {"torch", "sklearn", "numba", "transformers", "scipy", "pyarrow", "numpy"}
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from nouncut.evaluation import make_clip_like
-from nouncut.runs import open_run
+from nouncut.paper.synthetic import make_clip_like
+from nouncut.runs.run import open_run
 
 N_IMAGES = 24
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nouncut.encoders import load_encoder
-from nouncut.evaluation import clustering_scores
-from nouncut.runs import open_run
+from nouncut.models.choose import load_encoder
+from nouncut.paper.scores import clustering_scores
+from nouncut.runs.run import open_run
 
 # Numbers of ImageNet's classes.
 BEAGLE, TABBY, SPORTS_CAR, BANANA = 162, 281, 817, 954

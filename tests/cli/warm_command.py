@@ -16,13 +16,13 @@ from typing import Any
 
 LIBRARIES = (
     "nouncut.cli",
-    "nouncut.pipeline",
-    "nouncut.exports",
-    "nouncut.report",
-    "nouncut.encoders.clip",
-    "nouncut.encoders.devices",
-    "nouncut.encoders.mini",
-    "nouncut.encoders.text_towers",
+    "nouncut.runs.cluster",
+    "nouncut.exports.registry",
+    "nouncut.report.write",
+    "nouncut.models.clip",
+    "nouncut.models.devices",
+    "nouncut.models.mini",
+    "nouncut.models.text_towers",
     "transformers.models.clip.modeling_clip",
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
@@ -33,8 +33,8 @@ def load_libraries() -> None:
     """Import what is slow to import, and read WordNet."""
     for name in LIBRARIES:
         import_module(name)
-    from nouncut.naming import mentions
-    from nouncut.vocabulary import synsets_of
+    from nouncut.words.preference import mentions
+    from nouncut.words.wordnet import synsets_of
 
     mentions()
     synsets_of("cat")

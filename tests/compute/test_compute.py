@@ -11,16 +11,12 @@ from hypothesis import strategies as st
 from joblib import cpu_count, parallel_config
 from scipy.sparse import csr_array, random_array
 
-from nouncut.compute import (
-    apply_functions,
-    available_memory,
-    count_threads,
-    entries_in,
-    run_tasks,
-    sparse_product,
-    with_entries,
-)
 from nouncut.compute import memory as memory_module
+from nouncut.compute.chebyshev import apply_functions
+from nouncut.compute.memory import available_memory
+from nouncut.compute.patterns import entries_in, with_entries
+from nouncut.compute.products import sparse_product
+from nouncut.compute.threads import count_threads, run_tasks
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

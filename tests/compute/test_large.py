@@ -5,15 +5,10 @@ import pytest
 from numpy.polynomial import chebyshev
 from scipy.sparse import csr_array, random_array
 
-from nouncut.compute import (
-    apply_series,
-    empty_rows,
-    inner_products,
-    pack_rows,
-    pair_products,
-    softmax_rows,
-    tall_product,
-)
+from nouncut.compute.dense import inner_products, tall_product
+from nouncut.compute.packing import empty_rows, pack_rows
+from nouncut.compute.products import apply_series, pair_products
+from nouncut.compute.softmax import softmax_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from sklearn.decomposition import PCA
 
-from nouncut.exports import ExportError, export_embedding_atlas
-from nouncut.exports.embedding_atlas import map_layout
+from nouncut.errors import OutputError
+from nouncut.exports.embedding_atlas import export_embedding_atlas, map_layout
 
 
 def run_with(**arrays):
@@ -121,10 +121,10 @@ def test_principal_components_are_those_of_scikit_learn(seed, n_points, n_column
 
 
 def test_a_run_without_anything_to_draw():
-    with pytest.raises(ExportError, match="csv, jsonl or parquet"):
+    with pytest.raises(OutputError, match="csv, jsonl or parquet"):
         map_layout(run_with())
 
 
 def test_the_file_needs_its_ending(small_run, tmp_path):
-    with pytest.raises(ExportError, match=r"map\.parquet"):
+    with pytest.raises(OutputError, match=r"map\.parquet"):
         export_embedding_atlas(small_run, tmp_path / "map")

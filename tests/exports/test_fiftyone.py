@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from nouncut.exports import ExportError, export_fiftyone
+from nouncut.errors import OutputError
+from nouncut.exports.fiftyone import export_fiftyone
 
 
 def read(result):
@@ -93,7 +94,7 @@ def test_the_hint_is_a_command(small_run, tmp_path):
 @pytest.mark.parametrize("name", ["data.json", "labels.json"])
 def test_nothing_is_overwritten_unless_asked(small_run, tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(ExportError, match=name):
+    with pytest.raises(OutputError, match=name):
         export_fiftyone(small_run, tmp_path)
     assert (tmp_path / name).read_text() == "mine"
     assert len(list(tmp_path.glob("*.json"))) == 1

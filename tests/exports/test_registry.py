@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 
-from nouncut.exports import EXPORTS, ExportError, export_run, plan_export
+from nouncut.errors import OutputError
+from nouncut.exports import EXPORTS, export_run, plan_export
 
 PICTURES = {"tree", "fiftyone", "xmp"}
 
@@ -46,7 +47,7 @@ def test_options_are_those_of_the_functions(to):
 def test_a_run_of_a_features_file(make_run, tmp_path, to):
     run = make_run(tmp_path / "run", source_kind="features")
     if to in PICTURES:
-        with pytest.raises(ExportError, match="csv, jsonl or parquet"):
+        with pytest.raises(OutputError, match="csv, jsonl or parquet"):
             export_run(run, to)
         assert not (run.directory / "exports").exists()
     else:
@@ -54,9 +55,9 @@ def test_a_run_of_a_features_file(make_run, tmp_path, to):
 
 
 def test_formats_and_options_that_there_are_not(small_run):
-    with pytest.raises(ExportError, match="Choose one of csv, jsonl"):
+    with pytest.raises(OutputError, match="Choose one of csv, jsonl"):
         export_run(small_run, "xls")
-    with pytest.raises(ExportError, match="The export to csv has no option link"):
+    with pytest.raises(OutputError, match="The export to csv has no option link"):
         export_run(small_run, "csv", link="copy")
-    with pytest.raises(ExportError, match=r"no option overwrite\. It has: link"):
+    with pytest.raises(OutputError, match=r"no option overwrite\. It has: link"):
         plan_export(small_run, "tree", overwrite=True)

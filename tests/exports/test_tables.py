@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nouncut.exports import ExportError, export_csv, export_jsonl, export_parquet
+from nouncut.errors import OutputError
+from nouncut.exports.csv_text import export_csv
+from nouncut.exports.jsonl import export_jsonl
+from nouncut.exports.parquet import export_parquet
 
 EXPORTERS = [export_csv, export_jsonl, export_parquet]
 
@@ -92,7 +95,7 @@ def test_nothing_is_overwritten_unless_asked(export, small_run, tmp_path):
     export(small_run, path)
     whole = path.read_bytes()
     path.write_text("mine")
-    with pytest.raises(ExportError, match="exists already"):
+    with pytest.raises(OutputError, match="exists already"):
         export(small_run, path)
     assert path.read_text() == "mine"
     export(small_run, path, overwrite=True)
@@ -103,7 +106,7 @@ def test_nothing_is_overwritten_unless_asked(export, small_run, tmp_path):
 @pytest.mark.parametrize("export", EXPORTERS)
 def test_a_dangling_link_is_not_written_through(export, small_run, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ExportError, match="exists already"):
+    with pytest.raises(OutputError, match="exists already"):
         export(small_run, tmp_path / "link")
     assert not (tmp_path / "elsewhere").exists()
 
@@ -111,8 +114,8 @@ def test_a_dangling_link_is_not_written_through(export, small_run, tmp_path):
 @pytest.mark.parametrize("export", EXPORTERS)
 def test_a_destination_that_cannot_be(export, small_run, tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ExportError, match="is a folder"):
+    with pytest.raises(OutputError, match="is a folder"):
         export(small_run, tmp_path / "folder", overwrite=True)
     (tmp_path / "file").touch()
-    with pytest.raises(ExportError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         export(small_run, tmp_path / "file" / "a")

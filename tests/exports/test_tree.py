@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from nouncut.exports import ExportError, export_tree, plan_tree
+from nouncut.errors import OutputError
+from nouncut.exports.tree import export_tree, plan_tree
 
 LINKS = ["symlink", "hardlink", "copy"]
 
@@ -132,7 +133,7 @@ def test_outliers_stay_in_their_cluster(small_run, tmp_path):
 def test_space_is_looked_for_before_the_first_copy(small_run, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 100))
-    with pytest.raises(ExportError, match="GB left"):
+    with pytest.raises(OutputError, match="GB left"):
         export_tree(small_run, tmp_path / "new" / "tree", link="copy")
     assert not (tmp_path / "new").exists()
     assert export_tree(small_run, tmp_path / "tree").n_written == len(small_run.labels)
@@ -144,12 +145,12 @@ def test_a_drive_without_links_is_explained(small_run, tmp_path, monkeypatch, li
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, call, refuse)
-    with pytest.raises(ExportError, match=f"No {link} can be made.* or copy instead"):
+    with pytest.raises(OutputError, match=f"No {link} can be made.* or copy instead"):
         export_tree(small_run, tmp_path / "tree", link=link)
 
 
 def test_a_kind_of_link_that_there_is_not(small_run, tmp_path):
-    with pytest.raises(ExportError, match="symlink, hardlink, copy"):
+    with pytest.raises(OutputError, match="symlink, hardlink, copy"):
         export_tree(small_run, tmp_path / "tree", link="move")
 
 

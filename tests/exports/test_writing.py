@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from nouncut.exports import ExportError
+from nouncut.errors import OutputError
 from nouncut.exports.writing import make_folders, new_file, part_of, put
 
 
@@ -28,7 +28,7 @@ def test_a_failure_leaves_nothing(tmp_path):
 def test_a_full_disk_is_explained_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "a"
     path.write_text("old")
-    with pytest.raises(ExportError, match=r"a cannot be written \(No space left\)"):
+    with pytest.raises(OutputError, match=r"a cannot be written \(No space left\)"):
         write(path, "half", then=fill_the_disk, overwrite=True)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -36,7 +36,7 @@ def test_a_full_disk_is_explained_and_leaves_the_old_file(tmp_path):
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path):
     path = tmp_path / "a"
-    with pytest.raises(ExportError, match="exists already"):
+    with pytest.raises(OutputError, match="exists already"):
         write(path, "ours", then=lambda: path.write_text("theirs"))
     assert path.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [path]

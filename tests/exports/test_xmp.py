@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nouncut.exports import export_xmp, plan_sidecars
-from nouncut.exports.xmp import sidecar
+from nouncut.exports.xmp import export_xmp, plan_sidecars, sidecar
 
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.sparse import block_diag, csr_array
 
 from nouncut import NTKSpectralClustering
-from nouncut.evaluation import make_clip_like
-from nouncut.layout import layout_images
 from nouncut.layout.discs import pack_discs, rounded_clusters
+from nouncut.layout.images import layout_images
 from nouncut.layout.repulsion import repel
 from nouncut.layout.start import neighbor_pulls
+from nouncut.paper.synthetic import make_clip_like
 
 
 @pytest.fixture(scope="module")

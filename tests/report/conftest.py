@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 import pyarrow as pa
 import pytest
 
-from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, Run, RunContents, RunWriter
+from nouncut.runs.run import Run
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+from nouncut.runs.writer import RunContents, RunWriter
 
 VOID = {"meta", "img", "input", "br", "link"}
 

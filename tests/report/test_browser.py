@@ -18,19 +18,12 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from nouncut.images import content_hash
-from nouncut.report import write_report
-from nouncut.runs import (
-    ASSIGNMENTS_SCHEMA,
-    CLUSTERS_SCHEMA,
-    Run,
-    RunContents,
-    RunWriter,
-    images_table,
-    open_run,
-    read_names,
-    write_names,
-)
+from nouncut.images.hashing import content_hash
+from nouncut.report.write import write_report
+from nouncut.runs.renames import read_names, write_names
+from nouncut.runs.run import Run, open_run
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+from nouncut.runs.writer import RunContents, RunWriter
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -17,7 +17,7 @@ from nouncut.report.affinities import draw_affinities
 from nouncut.report.charts import draw_bars, draw_curves, draw_steps_down
 from nouncut.report.drawing import Bar, Cells, Dot, Drawing, Line, Text, to_picture, to_svg
 from nouncut.report.figures import method_figures, save_figures
-from nouncut.runs import images_table
+from nouncut.runs.tables import images_table
 
 SVG = "{http://www.w3.org/2000/svg}"
 ALL = ["affinity", "diffusion", "eigenvalues", "cluster-count"]

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nouncut.images import SkippedFile
-from nouncut.report import describe_run
+from nouncut.images.find import SkippedFile
 from nouncut.report.facts import describe_count, describe_model, describe_settings, shown_date
+from nouncut.report.page import describe_run
 from nouncut.report.pictures import plan_pictures
-from nouncut.runs import Run, images_table
+from nouncut.runs.run import Run
+from nouncut.runs.tables import images_table
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3000))

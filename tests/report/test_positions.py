@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nouncut.report.positions import fitted, map_positions, principal_plane
-from nouncut.runs import images_table
+from nouncut.runs.tables import images_table
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 9), st.just(2)), elements=st.floats(width=32)))

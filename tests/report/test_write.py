@@ -8,9 +8,10 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from PIL import Image
 
-from nouncut.images import content_hash
-from nouncut.report import write_report
-from nouncut.runs import RunError, images_table
+from nouncut.errors import OutputError
+from nouncut.images.hashing import content_hash
+from nouncut.report.write import write_report
+from nouncut.runs.tables import images_table
 
 
 def pictures(page):
@@ -150,7 +151,7 @@ def test_a_failure_keeps_the_old_report_and_leaves_nothing(small_run):
 
 def test_a_directory_that_cannot_be_written_to_is_named(small_run):
     (small_run.directory / "report-thumbnails").write_bytes(b"in the way")
-    with pytest.raises(RunError, match=re.escape(str(small_run.directory))):
+    with pytest.raises(OutputError, match=re.escape(str(small_run.directory))):
         write_report(small_run)
 
 

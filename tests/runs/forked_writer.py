@@ -16,14 +16,9 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from nouncut.runs import (
-    ASSIGNMENTS_SCHEMA,
-    CLUSTERS_SCHEMA,
-    RunContents,
-    RunError,
-    RunWriter,
-    images_table,
-)
+from nouncut.errors import NouncutError
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+from nouncut.runs.writer import RunContents, RunWriter
 
 OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir"}
 
@@ -66,7 +61,7 @@ def write_runs(directory: str, first: int, last: int, kill_at: int) -> str:
             with RunWriter(directory) as writer:
                 writer.start(contents.manifest)
                 writer.finish(contents)
-    except RunError as error:
+    except NouncutError as error:
         return str(error)
     return "done"
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nouncut.runs import RunError, RunWriter, open_run
+from nouncut.errors import NouncutError
+from nouncut.runs.run import open_run
+from nouncut.runs.writer import RunWriter
 
 SCRIPT = Path(__file__).with_name("forked_writer.py")
 
@@ -59,7 +61,7 @@ def state_of(directory):
     """Return the number of the run that can be opened, or that there is an unfinished one."""
     try:
         run = open_run(directory)
-    except RunError as error:
+    except NouncutError as error:
         if "is unfinished" in str(error) and "run the command again" in str(error):
             return "unfinished"
         raise
@@ -118,7 +120,7 @@ def test_a_first_writer_killed_before_its_file_operations(process, tmp_path, kil
     directory = tmp_path / "runs" / "first"
     start(process, directory, 5, 6, kill_at)
     assert wait(process) is None
-    with pytest.raises(RunError, match=r"is not a run|unfinished"):
+    with pytest.raises(NouncutError, match=r"is not a run|unfinished"):
         open_run(directory)
     write(process, directory, 6)
     assert number_of(open_run(directory)) == 6
@@ -155,7 +157,7 @@ def test_readers_never_see_two_runs_mixed(process, tmp_path):
     while len(seen) < 5 and time.monotonic() < end:
         try:
             seen.add(number_of(open_run(directory)))
-        except RunError as error:
+        except NouncutError as error:
             refused.append(str(error))
     os.kill(pid, signal.SIGKILL)
     wait(process)
@@ -176,7 +178,7 @@ def test_a_second_writer_is_refused_until_the_first_ends(process, tmp_path):
 def test_the_lock_ends_with_the_process_that_has_it(process, tmp_path):
     pid = start(process, tmp_path, 0, 0)
     assert process.stdout.readline() == "locked\n"
-    with pytest.raises(RunError, match="Another process"), RunWriter(tmp_path):
+    with pytest.raises(NouncutError, match="Another process"), RunWriter(tmp_path):
         pass
     os.kill(pid, signal.SIGKILL)
     assert wait(process) is None

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nouncut.images import SkippedFile
-from nouncut.runs import RunError, open_run
+from nouncut.errors import InputError
+from nouncut.images.find import SkippedFile
+from nouncut.runs.run import open_run
 
 
 def edit_manifest(run, **changes):
@@ -59,7 +60,9 @@ def test_arrays_are_mapped_and_cannot_be_written(small_run):
         features[0, 0] = 1
     assert small_run.has_array("embedding")
     assert not small_run.has_array("semantic")
-    with pytest.raises(RunError, match=r"has no array 'semantic'. It has: embedding, features, g"):
+    with pytest.raises(
+        InputError, match=r"has no array 'semantic'. It has: embedding, features, g"
+    ):
         small_run.array("semantic")
     with pytest.raises(ValueError, match="cannot be the name of an array"):
         small_run.array("../../secret")
@@ -85,13 +88,13 @@ def test_a_run_is_found_by_its_files(small_run, name):
 
 
 def test_what_is_not_a_run(tmp_path):
-    with pytest.raises(RunError, match=r"nowhere is not a run: it has no manifest.json"):
+    with pytest.raises(InputError, match=r"nowhere is not a run: it has no manifest.json"):
         open_run(tmp_path / "nowhere")
-    with pytest.raises(RunError, match=r"it has no manifest.json"):
+    with pytest.raises(InputError, match=r"it has no manifest.json"):
         open_run(tmp_path)
     file = tmp_path / "file"
     file.write_text("text")
-    with pytest.raises(RunError, match="is not a run"):
+    with pytest.raises(InputError, match="is not a run"):
         open_run(file)
 
 
@@ -113,7 +116,7 @@ def test_what_is_not_a_run(tmp_path):
 )
 def test_other_manifests(tmp_path, text, message):
     (tmp_path / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(RunError, match=message) as raised:
+    with pytest.raises(InputError, match=message) as raised:
         open_run(tmp_path)
     assert str(tmp_path) in str(raised.value)
 
@@ -125,7 +128,7 @@ def test_tables_that_are_missing_or_broken(small_run, name):
     message = rf"{name}.parquet is missing or damaged .*again"
 
     def is_refused():
-        with pytest.raises(RunError, match=message):
+        with pytest.raises(InputError, match=message):
             open_run(small_run.directory)
 
     path.unlink()
@@ -150,7 +153,7 @@ def test_a_flipped_bit_in_a_table_is_noticed(small_run, name):
     content[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
     run = open_run(small_run.directory)
-    with pytest.raises(RunError, match=rf"{name}.parquet is missing or damaged"):
+    with pytest.raises(InputError, match=rf"{name}.parquet is missing or damaged"):
         getattr(run, name)
 
 
@@ -163,13 +166,13 @@ def test_further_columns_are_kept(small_run):
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", pickle.dumps([1, 2])])
 def test_broken_arrays(small_run, content):
     (small_run.directory / "arrays/features.npy").write_bytes(content)
-    with pytest.raises(RunError, match=r"features.npy is missing or damaged"):
+    with pytest.raises(InputError, match=r"features.npy is missing or damaged"):
         small_run.array("features")
 
 
 def test_arrays_are_never_unpickled(small_run):
     np.save(small_run.directory / "arrays/features.npy", np.array([{}], dtype=object))
-    with pytest.raises(RunError, match=r"features.npy is missing or damaged"):
+    with pytest.raises(InputError, match=r"features.npy is missing or damaged"):
         small_run.array("features")
 
 
@@ -177,7 +180,7 @@ def test_arrays_are_never_unpickled(small_run):
 def test_a_broken_graph(small_run, part):
     path = small_run.directory / f"arrays/graph_{part}.npy"
     np.save(path, np.load(path) + 1000)
-    with pytest.raises(RunError, match="missing or damaged"):
+    with pytest.raises(InputError, match="missing or damaged"):
         small_run.graph()
 
 
@@ -189,12 +192,12 @@ def test_a_run_that_was_replaced_says_so(small_run, make_run):
     make_run(small_run.directory, seed=1)
     assert np.array_equal(mapped, before)
     assert len(opened.assignments) == 24
-    with pytest.raises(RunError, match=r"written anew since it was opened. Open it again"):
+    with pytest.raises(InputError, match=r"written anew since it was opened. Open it again"):
         _ = opened.clusters
-    with pytest.raises(RunError, match="written anew"):
+    with pytest.raises(InputError, match="written anew"):
         opened.array("features")
     edit_manifest(small_run, status="running")
-    with pytest.raises(RunError, match="unfinished"):
+    with pytest.raises(InputError, match="unfinished"):
         open_run(small_run.directory)
 
 

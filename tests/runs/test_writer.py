@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nouncut import __version__
-from nouncut.runs import RunContents, RunError, RunWriter, open_run
-from nouncut.runs.files import waiting, write_array
+from nouncut.compute.files import waiting, write_array
+from nouncut.errors import InputError, NouncutError, OutputError
 from nouncut.runs.manifest import encode_manifest
+from nouncut.runs.run import open_run
+from nouncut.runs.writer import RunContents, RunWriter
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_a_manifest_is_strict_json():
 def test_starting_says_so_where_there_is_no_finished_run(tmp_path):
     with RunWriter(tmp_path / "deep" / "run") as writer:
         writer.start({"command": "nouncut cluster pets"})
-        with pytest.raises(RunError, match="unfinished"):
+        with pytest.raises(InputError, match="unfinished"):
             open_run(tmp_path / "deep" / "run")
     manifest = json.loads((tmp_path / "deep/run/manifest.json").read_text())
     assert manifest["status"] == "running"
@@ -148,7 +150,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
     expected = rf"holds other things \({name.split('/')[0]}, ...\) and no run. .*--output"
-    with pytest.raises(RunError, match=expected), RunWriter(tmp_path):
+    with pytest.raises(OutputError, match=expected), RunWriter(tmp_path):
         pass
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")] in ([name], [])
 
@@ -163,7 +165,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path, name):
 )
 def test_other_manifests_are_not_written_over(tmp_path, manifest, message):
     (tmp_path / "manifest.json").write_text(manifest)
-    with pytest.raises(RunError, match=rf"{message}.*--output"), RunWriter(tmp_path):
+    with pytest.raises(OutputError, match=rf"{message}.*--output"), RunWriter(tmp_path):
         pass
     assert snapshot(tmp_path) == {tmp_path / "manifest.json": manifest.encode()}
 
@@ -171,7 +173,7 @@ def test_other_manifests_are_not_written_over(tmp_path, manifest, message):
 def test_arrays_behind_a_link_are_not_deleted(small_run, tmp_path):
     shutil.move(small_run.directory / "arrays", tmp_path / "elsewhere")
     (small_run.directory / "arrays").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RunError, match=r"arrays is a link. .*--output"):
+    with pytest.raises(OutputError, match=r"arrays is a link. .*--output"):
         RunWriter(small_run.directory).__enter__()
     assert len(list((tmp_path / "elsewhere").iterdir())) == 5
 
@@ -180,7 +182,7 @@ def test_arrays_behind_a_link_are_not_deleted(small_run, tmp_path):
 def test_a_file_in_the_way(tmp_path, name):
     (tmp_path / "file").write_text("mine")
     with (
-        pytest.raises(RunError, match=rf"{name} cannot be a run directory.*--output"),
+        pytest.raises(OutputError, match=rf"{name} cannot be a run directory.*--output"),
         RunWriter(tmp_path / name),
     ):
         pass
@@ -190,10 +192,10 @@ def test_a_file_in_the_way(tmp_path, name):
 def test_two_writers_in_one_process(tmp_path):
     with (
         RunWriter(tmp_path) as writer,
-        pytest.raises(RunError, match="Another process is writing"),
+        pytest.raises(OutputError, match="Another process is writing"),
     ):
         RunWriter(tmp_path).__enter__()
-    with RunWriter(tmp_path), pytest.raises(RunError), RunWriter(tmp_path):
+    with RunWriter(tmp_path), pytest.raises(OutputError), RunWriter(tmp_path):
         pass
     with writer:
         pass
@@ -222,7 +224,7 @@ def test_a_read_only_run_can_be_read_and_says_why_not_more(small_run):
             assert open_run(top / "run").array("features").shape == (24, 16)
             for place in (top / "run", top / "new"):
                 with (
-                    pytest.raises(RunError, match=r"cannot be written to .*--output"),
+                    pytest.raises(OutputError, match=r"cannot be written to .*--output"),
                     RunWriter(place),
                 ):
                     pass
@@ -248,7 +250,7 @@ def test_files_that_may_not_grow(small_run, contents, n_bytes):
     before = snapshot(small_run.directory)
     with (
         limited_files(n_bytes),
-        pytest.raises(RunError, match=r"No room left .* intact. Free some space.*--output"),
+        pytest.raises(OutputError, match=r"No room left .* intact. Free some space.*--output"),
         RunWriter(small_run.directory) as writer,
     ):
         writer.finish(contents)
@@ -290,7 +292,7 @@ def test_a_full_disk(contents, tmp_path):
                 with RunWriter(directory) as writer:
                     run = writer.finish(second)
                 break
-            except RunError as error:
+            except NouncutError as error:
                 assert re.search(r"No room left .* intact", str(error))  # noqa: PT017
             n_failed += 1
             assert snapshot(directory) == before

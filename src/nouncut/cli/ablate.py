@@ -51,16 +51,13 @@ def ablate(
     """
     command = shlex.join(["nouncut", *sys.argv[1:]])
     with explained_errors(f"What has been computed is kept; go on with: {command}"):
-        from nouncut.encoders import load_encoder
-        from nouncut.evaluation.bench import Plan, Subject, open_workshop
-        from nouncut.evaluation.bench.ablation import PARAMETERS
-        from nouncut.evaluation.bench.figures import (
-            draw_ablation,
-            draw_affinities,
-            draw_convergence,
-        )
-        from nouncut.evaluation.datasets import load_dataset
-        from nouncut.evaluation.tables import method_layout
+        from nouncut.models.choose import load_encoder
+        from nouncut.paper.bench.ablation import PARAMETERS
+        from nouncut.paper.bench.figures import draw_ablation, draw_affinities, draw_convergence
+        from nouncut.paper.bench.run import Plan, open_workshop
+        from nouncut.paper.bench.subject import Subject
+        from nouncut.paper.datasets.registry import load_dataset
+        from nouncut.paper.tables.layouts import method_layout
 
         dataset = load_dataset(data, data_root)
         plan = Plan(

@@ -58,7 +58,7 @@ def main() -> None:
     Examples
     --------
     >>> import sys
-    >>> from nouncut.cli import main
+    >>> from nouncut.cli.app import main
     >>> sys.argv = ["nouncut", "--version"]
     >>> try:
     ...     main()

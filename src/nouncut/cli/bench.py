@@ -14,7 +14,7 @@ from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Quiet
 
 if TYPE_CHECKING:
-    from nouncut.evaluation.tables import Layout
+    from nouncut.paper.tables.layouts import Layout
 
 Table = Literal[
     "classic",
@@ -99,13 +99,8 @@ def bench(
     """
     command = shlex.join(["nouncut", *sys.argv[1:]])
     with explained_errors(f"What has been computed is kept; go on with: {command}"):
-        from nouncut.evaluation.bench import (
-            Plan,
-            benchmark_markdown,
-            run_benchmark,
-            setting,
-            write_benchmark,
-        )
+        from nouncut.paper.bench.run import Plan, run_benchmark
+        from nouncut.paper.bench.writing import benchmark_markdown, setting, write_benchmark
 
         layout = _layout(table, methods)
         plan = Plan(
@@ -133,8 +128,8 @@ def bench(
 
 
 def _layout(table: Table | None, methods: str | None) -> Layout:
-    from nouncut.baselines import METHODS
-    from nouncut.evaluation.tables import keep_methods, method_layout, table_layout
+    from nouncut.paper.baselines.methods import METHODS
+    from nouncut.paper.tables.layouts import keep_methods, method_layout, table_layout
 
     names = [name.strip() for name in methods.split(",")] if methods else []
     if names == ["all"]:

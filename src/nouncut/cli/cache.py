@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from nouncut.cli.console import print_json, results, shown_bytes
-from nouncut.cli.exit_codes import ExitCode, explained_errors
+from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson
 
 cache = typer.Typer(
@@ -28,7 +28,7 @@ _FACTORS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 def show(as_json: AsJson = False) -> None:
     """Show where features are kept and how much there is. NOUNCUT_CACHE names another folder."""
     with explained_errors():
-        from nouncut.features import FeatureStore
+        from nouncut.store.store import FeatureStore
 
         store = FeatureStore()
         spaces, size = store.spaces(), store.size()
@@ -76,7 +76,7 @@ def prune(
     if days is None and max_size is None:
         raise typer.BadParameter("Say --days or --max-size.")
     with explained_errors():
-        from nouncut.features import FeatureStore
+        from nouncut.store.store import FeatureStore
 
         store = FeatureStore()
         freed = store.prune(
@@ -92,7 +92,7 @@ def check(
 ) -> None:
     """Find damaged features. With --repair they are dropped, and encoded again when needed."""
     with explained_errors():
-        from nouncut.features import FeatureStore
+        from nouncut.store.store import FeatureStore
 
         store = FeatureStore()
         problems = store.repair() if repair else store.check()
@@ -102,7 +102,7 @@ def check(
         results().print(f"Nothing is damaged in {store.root}")
     elif not repair:
         results().print("Drop them with: nouncut cache check --repair")
-        raise typer.Exit(int(ExitCode.FAILED))
+        raise typer.Exit(1)
 
 
 def _bytes(size: str) -> int:

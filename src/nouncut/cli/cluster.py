@@ -113,7 +113,7 @@ def cluster(
     """
     again = f"What has been encoded is kept; go on with: {shlex.join(['nouncut', *sys.argv[1:]])}"
     with explained_errors(again), StageBars(quiet) as bars:
-        from nouncut.pipeline import cluster_images
+        from nouncut.runs.cluster import cluster_images
 
         run = cluster_images(
             path,

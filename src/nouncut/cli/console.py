@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from nouncut.progress import ProgressLine
+from nouncut.compute.progress import ProgressLine
 
 _MEGABYTE = 1e6
 _GIGABYTE = 1e9

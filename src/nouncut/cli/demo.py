@@ -17,7 +17,7 @@ def demo(
     """
     with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
         from nouncut.demo import demo_images
-        from nouncut.pipeline import cluster_images
+        from nouncut.runs.cluster import cluster_images
 
         pictures = demo_images()
         if not quiet:

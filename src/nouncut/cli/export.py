@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from nouncut.cli.console import notes, results
-from nouncut.cli.exit_codes import explained_errors, reading_a_run
+from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import RunDirectory
 
 _SHOWN_PROBLEMS = 20
@@ -61,9 +61,9 @@ def export(
     """
     given = {"link": link, "beside": beside, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
-    with explained_errors("Repeat the command to go on."), reading_a_run():
+    with explained_errors("Repeat the command to go on."):
         from nouncut.exports import EXPORTS, export_run, plan_export
-        from nouncut.runs import open_run
+        from nouncut.runs.run import open_run
 
         for name in set(options) - set(EXPORTS[to].options):
             raise typer.BadParameter(f"It is not for {to}.", param_hint=f"--{name}")
@@ -75,7 +75,7 @@ def export(
 
 
 def _show_plan(plan: list[tuple[Path, Path]]) -> None:
-    from nouncut.images import printable_path
+    from nouncut.errors import printable_path
 
     console = results()
     for source, target in plan:
@@ -84,7 +84,7 @@ def _show_plan(plan: list[tuple[Path, Path]]) -> None:
 
 
 def _show_result(result: Any) -> None:
-    from nouncut.images import printable_path
+    from nouncut.errors import printable_path
 
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         notes().print(f"Note: {problem}")

@@ -12,7 +12,7 @@ from nouncut.cli.options import AsJson
 def models(as_json: AsJson = False) -> None:
     """List the models that --model takes, and whether they are on this machine. Uses no network."""
     with explained_errors():
-        from nouncut.encoders import list_models
+        from nouncut.models.choose import list_models
 
         found = list_models()
     if as_json:

@@ -127,7 +127,7 @@ def parse_lexicons(names: str | None, vocabulary: Path | None) -> list[str] | No
     >>> parse_lexicons("animal, food", None), parse_lexicons("all", None)
     (['animal', 'food'], None)
     """
-    from nouncut.pipeline import VISIBLE_LEXICONS
+    from nouncut.runs.settings import VISIBLE_LEXICONS
 
     if names is None:
         return list(VISIBLE_LEXICONS)
@@ -157,7 +157,7 @@ def parse_templates(prompts: str, file: Path | None) -> list[str]:
     >>> parse_templates("7,1", None)
     ['a photo of the small {}.', 'itap of a {}.']
     """
-    from nouncut.vocabulary import PROMPTS, read_templates
+    from nouncut.words.prompts import PROMPTS, read_templates
 
     if file is not None:
         if prompts != "all":

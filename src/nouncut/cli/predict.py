@@ -9,11 +9,11 @@ import typer
 from rich.table import Table
 
 from nouncut.cli.console import StageBars, notes, print_json, results
-from nouncut.cli.exit_codes import explained_errors, reading_a_run
+from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson, Input, Quiet, RunDirectory
 
 if TYPE_CHECKING:
-    from nouncut.pipeline import Prediction
+    from nouncut.runs.predict import Prediction
 
 _SHOWN = 50
 
@@ -39,14 +39,13 @@ def predict(
     run has not seen are marked.
     """
     with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
-        from nouncut.exports import check_table_file, write_table_file
-        from nouncut.pipeline import predict_images
-        from nouncut.runs import open_run
+        from nouncut.exports.tables import check_table_file, write_table_file
+        from nouncut.runs.predict import predict_images
+        from nouncut.runs.run import open_run
 
         if output is not None:
             check_table_file(output)
-        with reading_a_run():
-            found = predict_images(open_run(run), path, progress=bars)
+        found = predict_images(open_run(run), path, progress=bars)
         if output is not None:
             write_table_file(found.table, output)
     if as_json:
@@ -63,7 +62,7 @@ def _summary(found: Prediction) -> dict[str, Any]:
 
 
 def _show(found: Prediction, output: Path | None) -> None:
-    from nouncut.images import printable_path
+    from nouncut.errors import printable_path
 
     for file in found.skipped:
         notes().print(f"Skipped {printable_path(file.path)}: {file.reason}")

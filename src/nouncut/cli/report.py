@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nouncut.cli.console import StageBars, results
-from nouncut.cli.exit_codes import explained_errors, reading_a_run
+from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Quiet, RunDirectory
 
 
@@ -33,16 +33,17 @@ def report(
 ) -> None:
     """Build report.html of a run again, for example with names that you have edited in it."""
     with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
-        from nouncut.images import printable_path
-        from nouncut.report import save_figures, write_report
-        from nouncut.runs import open_run, read_names, write_names
+        from nouncut.errors import printable_path
+        from nouncut.report.figures import save_figures
+        from nouncut.report.write import write_report
+        from nouncut.runs.renames import read_names, write_names
+        from nouncut.runs.run import open_run
 
-        with reading_a_run():
+        opened = open_run(run)
+        if names is not None:
+            new = read_names(names, opened.manifest)
+            write_names(opened.directory, opened.manifest, new)
             opened = open_run(run)
-            if names is not None:
-                new = read_names(names, opened.manifest)
-                write_names(opened.directory, opened.manifest, new)
-                opened = open_run(run)
         page = write_report(opened, progress=bars)
         saved = [] if figures is None else save_figures(opened, figures)
     if not quiet:

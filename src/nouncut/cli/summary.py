@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.table import Table
 
 from nouncut.cli.console import notes, print_json, results, shown_bytes
-from nouncut.progress import shown_seconds
+from nouncut.compute.progress import shown_seconds
 
 if TYPE_CHECKING:
-    from nouncut.pipeline import Estimate
-    from nouncut.runs import Run
+    from nouncut.runs.estimate import Estimate
+    from nouncut.runs.run import Run
 
 _SHOWN_CLUSTERS = 40
 _SHOWN_SKIPPED = 5
@@ -38,7 +38,7 @@ def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
     >>> import numpy as np
     >>> from nouncut import cluster_images
     >>> from nouncut.cli.summary import show_run
-    >>> from nouncut.evaluation import make_clip_like
+    >>> from nouncut.paper.synthetic import make_clip_like
     >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "clip.npy"), data.features)
@@ -72,7 +72,7 @@ def summary(run: Run) -> dict[str, Any]:
     >>> import numpy as np
     >>> from nouncut import cluster_images
     >>> from nouncut.cli.summary import summary
-    >>> from nouncut.evaluation import make_clip_like
+    >>> from nouncut.paper.synthetic import make_clip_like
     >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "clip.npy"), data.features)
@@ -114,7 +114,7 @@ def show_estimate(estimate: Estimate) -> None:
     Examples
     --------
     >>> from nouncut.cli.summary import show_estimate
-    >>> from nouncut.pipeline import Estimate
+    >>> from nouncut.runs.estimate import Estimate
     >>> show_estimate(Estimate(10, 0, 0, 0.0, 0.1, 10**8))
     """
     seconds = estimate.encoding_seconds + estimate.clustering_seconds
@@ -128,7 +128,7 @@ def show_estimate(estimate: Estimate) -> None:
 
 
 def _show_notes(run: Run) -> None:
-    from nouncut.images import printable_path
+    from nouncut.errors import printable_path
 
     console = notes()
     if run.manifest["source_kind"] == "images" and not run.manifest["n_encoded"]:
@@ -144,7 +144,7 @@ def _show_notes(run: Run) -> None:
 
 
 def _show_table(run: Run) -> None:
-    from nouncut.images import printable_path
+    from nouncut.errors import printable_path
 
     console = results()
     table = Table(box=None, pad_edge=False)

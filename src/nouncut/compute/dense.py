@@ -42,7 +42,7 @@ def inner_products(
     Examples
     --------
     >>> import numpy as np
-    >>> from nouncut.compute import inner_products
+    >>> from nouncut.compute.dense import inner_products
     >>> inner_products(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[10., 14.],
            [14., 20.]])
@@ -92,7 +92,7 @@ def tall_product(
     Examples
     --------
     >>> import numpy as np
-    >>> from nouncut.compute import tall_product
+    >>> from nouncut.compute.dense import tall_product
     >>> tall_product(np.ones((2, 2)), np.array([[1.0], [2.0]]))
     array([[3.],
            [3.]])

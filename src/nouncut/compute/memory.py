@@ -20,7 +20,7 @@ def available_memory() -> int | None:
 
     Examples
     --------
-    >>> from nouncut.compute import available_memory
+    >>> from nouncut.compute.memory import available_memory
     >>> available_memory() != 0
     True
     """

@@ -41,7 +41,7 @@ def empty_rows(n: int, k: int) -> PackedRows:
 
     Examples
     --------
-    >>> from nouncut.compute import empty_rows
+    >>> from nouncut.compute.packing import empty_rows
     >>> empty_rows(2, 3).numbers.shape
     (2, 3)
     """
@@ -66,7 +66,7 @@ def pack_rows(X: NDArray[np.float32], out: PackedRows, first: int = 0) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from nouncut.compute import empty_rows, pack_rows
+    >>> from nouncut.compute.packing import empty_rows, pack_rows
     >>> rows = empty_rows(1, 3)
     >>> pack_rows(np.array([[0.5, 0.25, 0.0]], np.float32), rows)
     >>> (rows.numbers * rows.units[:, None]).round(4)

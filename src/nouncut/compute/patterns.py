@@ -34,7 +34,7 @@ def cache_order(S: csr_array) -> NDArray[np.intp]:
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import cache_order
+    >>> from nouncut.compute.patterns import cache_order
     >>> cache_order(csr_array(np.eye(3)))
     array([0, 1, 2])
     """
@@ -62,7 +62,7 @@ def reorder(S: csr_array, order: NDArray[np.intp]) -> csr_array:
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import reorder
+    >>> from nouncut.compute.patterns import reorder
     >>> reorder(csr_array(np.diag([1.0, 2.0])), np.array([1, 0])).diagonal()
     array([2., 1.])
     """
@@ -90,7 +90,7 @@ def with_entries(pattern: csr_array, entries: NDArray[Any]) -> csr_array:
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import with_entries
+    >>> from nouncut.compute.patterns import with_entries
     >>> with_entries(csr_array(np.eye(2)), np.array([3.0, 4.0])).diagonal()
     array([3., 4.])
     """
@@ -120,7 +120,7 @@ def entries_in(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import entries_in
+    >>> from nouncut.compute.patterns import entries_in
     >>> pattern, one = csr_array(np.ones((2, 2))), csr_array(np.array([[0.0, 3.0], [0.0, 0.0]]))
     >>> entries_in(pattern, [one])
     array([[0., 3., 0., 0.]])

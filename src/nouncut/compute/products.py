@@ -122,7 +122,7 @@ def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import sparse_product
+    >>> from nouncut.compute.products import sparse_product
     >>> S = csr_array(np.array([[0.0, 2.0], [1.0, 0.0]]))
     >>> sparse_product(S, np.array([[1.0], [3.0]]))
     array([[6.],
@@ -187,7 +187,7 @@ def apply_series(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import apply_series
+    >>> from nouncut.compute.products import apply_series
     >>> S = csr_array(np.diag([0.5, -0.25]))
     >>> apply_series(S, np.ones((2, 1)), np.array([[0.0, 0.0, 1.0]]), (-1, 1))[0].ravel()
     array([-0.5  , -0.875])
@@ -240,7 +240,7 @@ def pair_products(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute import pair_products
+    >>> from nouncut.compute.products import pair_products
     >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
     >>> pair_products(csr_array(np.array([[1, 1], [0, 0]])), rows)
     array([ 5., 11.], dtype=float32)

@@ -32,7 +32,7 @@ def count_threads(n_jobs: int | None) -> int:
 
     Examples
     --------
-    >>> from nouncut.compute import count_threads
+    >>> from nouncut.compute.threads import count_threads
     >>> count_threads(2)
     2
     """

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nouncut.exports._base import ExportResult
+from nouncut.exports.result import ExportResult
 from nouncut.exports.rows import plain_rows
 from nouncut.exports.writing import new_file
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 # Spreadsheets compute cells that begin like this, the full-width signs in East Asian settings.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -41,7 +41,7 @@ def export_csv(run: Run, destination: Path, *, overwrite: bool = False) -> Expor
 
     Raises
     ------
-    ExportError
+    OutputError
         If there is a file already, or the disk refuses.
 
     Examples
@@ -50,7 +50,7 @@ def export_csv(run: Run, destination: Path, *, overwrite: bool = False) -> Expor
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
     >>> import pyarrow as pa
-    >>> from nouncut.exports import export_csv
+    >>> from nouncut.exports.csv_text import export_csv
     >>> run = SimpleNamespace(assignments=pa.table({"path": ["/a, b.jpg"], "name": ["=cat"]}))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result = export_csv(run, Path(folder, "clusters.csv"))

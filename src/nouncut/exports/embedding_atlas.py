@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.sparse import csr_array
 
-from nouncut.exports._base import ExportError, ExportResult
+from nouncut.errors import ImageError, OutputError, printable_path
+from nouncut.exports.result import ExportResult
 from nouncut.exports.writing import new_file
-from nouncut.images import ImageError, load_ahead, printable_path
+from nouncut.images.read_ahead import load_ahead
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 # The pictures themselves, so that they are shown wherever the file is opened.
 _IMAGE_TYPE = pa.struct({"bytes": pa.binary()})
@@ -59,7 +60,7 @@ def export_embedding_atlas(
 
     Raises
     ------
-    ExportError
+    OutputError
         If there is a file already, the disk refuses, or the run has nothing to draw a map from.
 
     Examples
@@ -70,7 +71,7 @@ def export_embedding_atlas(
     >>> import numpy as np
     >>> import pyarrow as pa
     >>> import pyarrow.parquet as pq
-    >>> from nouncut.exports import export_embedding_atlas
+    >>> from nouncut.exports.embedding_atlas import export_embedding_atlas
     >>> run = SimpleNamespace(
     ...     manifest={"source_kind": "features"},
     ...     assignments=pa.table({"path": ["row 0", "row 1"], "name": ["cat", "dog"]}),
@@ -83,7 +84,7 @@ def export_embedding_atlas(
     {'path': 'row 1', 'name': 'dog', 'x': 2.0, 'y': 3.0}
     """
     if destination.suffix != ".parquet":
-        raise ExportError(
+        raise OutputError(
             f"Embedding Atlas knows a Parquet file by its name: call {printable_path(destination)} "
             f"{printable_path(destination.name)}.parquet instead."
         )
@@ -132,7 +133,7 @@ def map_layout(run: Run) -> NDArray[np.float64]:
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has none of them.
 
     Examples
@@ -150,7 +151,7 @@ def map_layout(run: Run) -> NDArray[np.float64]:
     for name in ("embedding", "features"):
         if run.has_array(name):
             return _principal_components(run.array(name))
-    raise ExportError(
+    raise OutputError(
         f"The run {printable_path(run.directory)} has no layout, embedding or features to draw a "
         "map from. Export it to csv, jsonl or parquet instead."
     )

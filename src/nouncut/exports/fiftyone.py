@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nouncut.exports._base import ExportResult, require_pictures
+from nouncut.errors import printable_path
+from nouncut.exports.result import ExportResult, require_pictures
 from nouncut.exports.rows import plain_rows
 from nouncut.exports.writing import new_file
-from nouncut.images.errors import printable_path
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 DATA, LABELS = "data.json", "labels.json"
 
@@ -50,7 +50,7 @@ def export_fiftyone(run: Run, destination: Path, *, overwrite: bool = False) -> 
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has no image files, there are files already, or the disk refuses.
 
     Examples
@@ -59,7 +59,7 @@ def export_fiftyone(run: Run, destination: Path, *, overwrite: bool = False) -> 
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
     >>> import pyarrow as pa
-    >>> from nouncut.exports import export_fiftyone
+    >>> from nouncut.exports.fiftyone import export_fiftyone
     >>> row = {"cluster": 0, "confidence": 0.9, "outlier": False}
     >>> second = {"second_name": None, "second_confidence": None}
     >>> run = SimpleNamespace(

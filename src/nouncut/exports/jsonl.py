@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from nouncut.exports._base import ExportResult
+from nouncut.exports.result import ExportResult
 from nouncut.exports.rows import plain_rows
 from nouncut.exports.writing import new_file
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 
 def export_jsonl(run: Run, destination: Path, *, overwrite: bool = False) -> ExportResult:
@@ -35,7 +35,7 @@ def export_jsonl(run: Run, destination: Path, *, overwrite: bool = False) -> Exp
 
     Raises
     ------
-    ExportError
+    OutputError
         If there is a file already, or the disk refuses.
 
     Examples
@@ -44,7 +44,7 @@ def export_jsonl(run: Run, destination: Path, *, overwrite: bool = False) -> Exp
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
     >>> import pyarrow as pa
-    >>> from nouncut.exports import export_jsonl
+    >>> from nouncut.exports.jsonl import export_jsonl
     >>> run = SimpleNamespace(assignments=pa.table({"path": ["/a.jpg"], "name": ["café"]}))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result = export_jsonl(run, Path(folder, "clusters.jsonl"))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nouncut.exports._base import ExportResult
+from nouncut.exports.result import ExportResult
 from nouncut.exports.writing import new_file
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 
 def export_parquet(run: Run, destination: Path, *, overwrite: bool = False) -> ExportResult:
@@ -34,7 +34,7 @@ def export_parquet(run: Run, destination: Path, *, overwrite: bool = False) -> E
 
     Raises
     ------
-    ExportError
+    OutputError
         If there is a file already, or the disk refuses.
 
     Examples
@@ -44,7 +44,7 @@ def export_parquet(run: Run, destination: Path, *, overwrite: bool = False) -> E
     >>> from types import SimpleNamespace
     >>> import pyarrow as pa
     >>> import pyarrow.parquet as pq
-    >>> from nouncut.exports import export_parquet
+    >>> from nouncut.exports.parquet import export_parquet
     >>> run = SimpleNamespace(assignments=pa.table({"path": ["/a.jpg"], "name": ["cat"]}))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result = export_parquet(run, Path(folder, "clusters.parquet"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nouncut.exports._base import ExportError
+from nouncut.errors import OutputError
 from nouncut.exports.csv_text import write_csv
 from nouncut.exports.jsonl import write_jsonl
 from nouncut.exports.parquet import write_parquet
@@ -24,20 +24,20 @@ def check_table_file(destination: Path) -> None:
 
     Raises
     ------
-    ExportError
+    OutputError
         If its suffix is unknown.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from nouncut.exports import check_table_file
+    >>> from nouncut.exports.tables import check_table_file
     >>> check_table_file(Path("new.xls"))
     Traceback (most recent call last):
     ...
-    nouncut.exports._base.ExportError: new.xls: name a file that ends in .csv, .jsonl, .parquet.
+    nouncut.errors.OutputError: new.xls: name a file that ends in .csv, .jsonl, .parquet.
     """
     if destination.suffix.lower() not in _WRITERS:
-        raise ExportError(f"{destination.name}: name a file that ends in {', '.join(_WRITERS)}.")
+        raise OutputError(f"{destination.name}: name a file that ends in {', '.join(_WRITERS)}.")
 
 
 def write_table_file(table: pa.Table, destination: Path, *, overwrite: bool = False) -> None:
@@ -57,7 +57,7 @@ def write_table_file(table: pa.Table, destination: Path, *, overwrite: bool = Fa
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pyarrow as pa
-    >>> from nouncut.exports import write_table_file
+    >>> from nouncut.exports.tables import write_table_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "new.csv")
     ...     write_table_file(pa.table({"name": ["cat"]}), path)

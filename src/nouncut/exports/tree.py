@@ -12,14 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from nouncut.exports._base import ExportError, ExportResult, require_pictures
+from nouncut.errors import OutputError, describe_error, printable_path
 from nouncut.exports.names import DistinctNames, safe_name
+from nouncut.exports.result import ExportResult, require_pictures
 from nouncut.exports.writing import make_folders, part_of, put
-from nouncut.images.errors import printable_path
-from nouncut.images.files import explain
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 Link = Literal["symlink", "hardlink", "copy"]
 Plan = list[tuple[Path, Path]]
@@ -51,14 +50,14 @@ def plan_tree(run: Run, destination: Path) -> Plan:
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has no image files.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
-    >>> from nouncut.exports import plan_tree
+    >>> from nouncut.exports.tree import plan_tree
     >>> images = [Path("/2025/x.jpg"), Path("/2026/X.jpg"), Path("/2026/y.jpg")]
     >>> run = SimpleNamespace(
     ...     manifest={}, names=["cat", "AC/DC"], labels=[0, 0, 1], paths=lambda: images
@@ -104,7 +103,7 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has no image files, there is no space for the copies, or the drive has no such
         links.
 
@@ -113,7 +112,7 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     >>> import tempfile
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
-    >>> from nouncut.exports import export_tree
+    >>> from nouncut.exports.tree import export_tree
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     image = Path(folder, "x.jpg")
     ...     _ = image.write_bytes(b"...")
@@ -126,7 +125,7 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     ((1, 0), (0, 1))
     """
     if link not in get_args(Link):
-        raise ExportError(f"link must be one of {', '.join(get_args(Link))}; not {link!r}.")
+        raise OutputError(f"link must be one of {', '.join(get_args(Link))}; not {link!r}.")
     plan = plan_tree(run, destination)
     if link == "copy":
         _check_space(plan, destination)
@@ -153,7 +152,7 @@ def _folder_problem(folder: Path, destination: Path) -> str | None:
     try:
         make_folders(folder, destination)
     except OSError as error:
-        return f"its folder cannot be used ({explain(error)})"
+        return f"its folder cannot be used ({describe_error(error)})"
     return None
 
 
@@ -190,7 +189,7 @@ def _check_space(plan: Plan, destination: Path) -> None:
         drive = drive.parent
     free = shutil.disk_usage(drive).free
     if needed > free:
-        raise ExportError(
+        raise OutputError(
             f"The copies need {needed / 1e9:.2f} GB, and {printable_path(drive)} has "
             f"{free / 1e9:.2f} GB left. Use symbolic links, or choose another destination."
         )
@@ -205,15 +204,15 @@ def _size(path: Path) -> int:
 
 def _raise_if_hopeless(error: OSError, link: Link, destination: Path) -> None:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        raise ExportError(
-            f"{printable_path(destination)} cannot be written to ({explain(error)}). Make room or "
+        raise OutputError(
+            f"{printable_path(destination)} cannot be written to ({describe_error(error)}). Make room or "
             "choose another destination, then export again: what is there is kept."
         ) from error
     denied = getattr(error, "winerror", None) == _WINDOWS_PRIVILEGE_NOT_HELD
     if link != "copy" and (error.errno in _NO_LINKS_HERE or denied):
         other = "symlink" if link == "hardlink" else "hardlink"
-        raise ExportError(
-            f"No {link} can be made in {printable_path(destination)} ({explain(error)}). Use "
+        raise OutputError(
+            f"No {link} can be made in {printable_path(destination)} ({describe_error(error)}). Use "
             f"{other} or copy instead."
         ) from error
 
@@ -223,4 +222,4 @@ def _problem(error: OSError, source: Path, target: Path) -> str:
         return f"{printable_path(target)}: another file is there, and was left as it is"
     if isinstance(error, FileNotFoundError):
         return f"{printable_path(source)}: the image is not there any more"
-    return f"{printable_path(source)}: {explain(error)}"
+    return f"{printable_path(source)}: {describe_error(error)}"

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nouncut.exports._base import ExportError
-from nouncut.images.errors import printable_path
-from nouncut.images.files import explain
+from nouncut.errors import OutputError, describe_error, printable_path
 
 
 @contextmanager
@@ -32,7 +30,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
     Raises
     ------
-    ExportError
+    OutputError
         If there is a file already, or the disk refuses.
 
     Examples
@@ -48,9 +46,9 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     ('1 2 3', 1)
     """
     if path.is_dir():
-        raise ExportError(f"{printable_path(path)} is a folder. Name a file in it.")
+        raise OutputError(f"{printable_path(path)} is a folder. Name a file in it.")
     if os.path.lexists(path) and not overwrite:
-        raise ExportError(_in_the_way(path))
+        raise OutputError(_in_the_way(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part_of(path) as part:
@@ -58,9 +56,9 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             put(part, path, overwrite=overwrite)
     except OSError as error:
         if isinstance(error, FileExistsError) and os.path.lexists(path):
-            raise ExportError(_in_the_way(path)) from error
-        raise ExportError(
-            f"{printable_path(path)} cannot be written ({explain(error)}). Check the space and "
+            raise OutputError(_in_the_way(path)) from error
+        raise OutputError(
+            f"{printable_path(path)} cannot be written ({describe_error(error)}). Check the space and "
             "the permissions there, or choose another destination."
         ) from error
 

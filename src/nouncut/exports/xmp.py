@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from nouncut.exports._base import ExportResult, require_pictures
+from nouncut.errors import describe_error, printable_path
+from nouncut.exports.result import ExportResult, require_pictures
 from nouncut.exports.writing import make_folders, part_of, put
-from nouncut.images.errors import printable_path
-from nouncut.images.files import explain
 
 if TYPE_CHECKING:
-    from nouncut.runs import Run
+    from nouncut.runs.run import Run
 
 _KEYWORD = "nouncut"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -97,14 +96,14 @@ def plan_sidecars(
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has no image files.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
-    >>> from nouncut.exports import plan_sidecars
+    >>> from nouncut.exports.xmp import plan_sidecars
     >>> images = [Path("/photos/2025/x.jpg"), Path("/photos/y.jpg")]
     >>> run = SimpleNamespace(manifest={}, paths=lambda: images)
     >>> [target.as_posix() for _, target in plan_sidecars(run, Path("mirror"))]
@@ -140,7 +139,7 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
 
     Raises
     ------
-    ExportError
+    OutputError
         If the run has no image files.
 
     Examples
@@ -148,7 +147,7 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
     >>> import tempfile
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
-    >>> from nouncut.exports import export_xmp
+    >>> from nouncut.exports.xmp import export_xmp
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     image = Path(folder, "x.jpg")
     ...     run = SimpleNamespace(manifest={}, names=["cat"], labels=[0], paths=lambda: [image])
@@ -173,7 +172,7 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
             if there != target or there.read_bytes() != contents[cluster]:
                 problems.append(f"{printable_path(there)}: kept as it was")
         except OSError as error:
-            problems.append(f"{printable_path(target)}: {explain(error)}")
+            problems.append(f"{printable_path(target)}: {describe_error(error)}")
     hint = "" if beside else _copy_hint(plan, destination)
     return ExportResult(destination, n_written, n_kept, problems, hint)
 

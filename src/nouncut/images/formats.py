@@ -51,7 +51,7 @@ def image_suffixes() -> frozenset[str]:
 
     Examples
     --------
-    >>> from nouncut.images import image_suffixes
+    >>> from nouncut.images.formats import image_suffixes
     >>> sorted({".jpg", ".jpeg", ".png", ".txt"} & image_suffixes())
     ['.jpeg', '.jpg', '.png']
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 
-from nouncut.images.errors import ImageError
-from nouncut.images.files import explain, open_regular
+from nouncut.errors import ImageError, describe_error
+from nouncut.images.files import open_regular
 
 _DIGEST_BYTES = 20
 
@@ -33,7 +33,7 @@ def content_hash(path: str | os.PathLike[str]) -> str:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from nouncut.images import content_hash
+    >>> from nouncut.images.hashing import content_hash
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.jpg")
     ...     _ = path.write_bytes(b"pixels")
@@ -47,5 +47,5 @@ def content_hash(path: str | os.PathLike[str]) -> str:
                 lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES),
             )
         except OSError as error:
-            raise ImageError(path, f"cannot be read ({explain(error)})") from error
+            raise ImageError(path, f"cannot be read ({describe_error(error)})") from error
     return digest.hexdigest()

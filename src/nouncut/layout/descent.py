@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute import run_tasks
+from nouncut.compute.progress import Progress
+from nouncut.compute.threads import run_tasks
 from nouncut.layout.repulsion import repel
-from nouncut.progress import Progress
 
 # Steps, how much stronger pulls are than t-SNE's, and momentum. Strong pulls at first let
 # neighbours find each other through the crowd; weak ones at last let small clusters, all of whose

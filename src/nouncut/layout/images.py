@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
+from nouncut.compute.progress import Progress
 from nouncut.layout.descent import descend
 from nouncut.layout.discs import pack_discs, rounded_clusters
 from nouncut.layout.start import neighbor_pulls, starting_points
-from nouncut.progress import Progress
 
 # Room around a cluster, as a share of the mean radius.
 _GAP = 0.3
@@ -58,7 +58,7 @@ def layout_images(
     --------
     >>> import numpy as np
     >>> from scipy.sparse import block_diag, csr_array
-    >>> from nouncut.layout import layout_images
+    >>> from nouncut.layout.images import layout_images
     >>> labels = np.repeat([0, 1], 5)
     >>> graph = csr_array(block_diag([np.ones((5, 5)) / 5] * 2))
     >>> places = layout_images(np.eye(2)[labels], graph, labels)

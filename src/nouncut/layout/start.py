@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.affinity import normalize_graph
-from nouncut.compute import blas_threads
-from nouncut.spectral import cluster_centers, top_eigenpairs
+from nouncut.compute.eigen import top_eigenpairs
+from nouncut.compute.threads import blas_threads
+from nouncut.method.extension import cluster_centers
+from nouncut.method.graphs import normalize_graph
 
 # How strongly images of different clusters pull, compared with those of the same.
 _ACROSS = 0.5

@@ -6,16 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.affinity import (
-    kernel_neighbors,
-    neighbor_graph,
-    normalize_graph,
-    symmetrize_graph,
-    unit_rows,
-)
+from nouncut.compute.rows import unit_rows
+from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.neighbors import kernel_neighbors
 from nouncut.report.charts import GAP, HALF_WIDTH, WIDTH
 from nouncut.report.drawing import Cells, Drawing, Line, Shape, Text
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 
 _MOST_CELLS = 240
 # So many images of a larger collection tell what all of them would; they are compared with all.
@@ -47,8 +43,9 @@ def draw_affinities(run: Run) -> tuple[Drawing, str] | None:
     --------
     >>> import tempfile
     >>> from nouncut.report.affinities import draw_affinities
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
     >>> contents = RunContents(
     ...     manifest={},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),

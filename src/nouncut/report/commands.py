@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def next_steps(run: Run) -> list[NextStep]:
     --------
     >>> from pathlib import Path
     >>> from nouncut.report.commands import next_steps
-    >>> from nouncut.runs import Run
+    >>> from nouncut.runs.run import Run
     >>> manifest = {"n_images": 9, "n_clusters": 3, "source": ["my pets"], "source_kind": "images"}
     >>> for step in next_steps(Run(Path("runs/pets"), manifest)):
     ...     print(step.command)
@@ -88,7 +88,7 @@ def names_command(run: Run) -> str:
     --------
     >>> from pathlib import Path
     >>> from nouncut.report.commands import names_command
-    >>> from nouncut.runs import Run
+    >>> from nouncut.runs.run import Run
     >>> names_command(Run(Path("runs/my pets"), {}))
     "nouncut report 'runs/my pets' --names names.json"
     """

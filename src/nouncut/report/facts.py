@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nouncut.progress import shown_seconds
+from nouncut.compute.progress import shown_seconds
 
 # From tests on made data: nine in ten are right above the first, one in seven below the second.
 _SURE = 0.6

@@ -20,7 +20,7 @@ from nouncut.report.charts import (
     stacked,
 )
 from nouncut.report.drawing import Drawing, to_picture, to_svg
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 
 # As many prompts are told apart by colour; further ones share the last.
 _HUES = ("#3f7cac", "#c8742f", "#5a9a51", "#b5549b", "#8a7a3d", "#5f6fc4", "#b14a4a", "#7d8790")
@@ -80,8 +80,9 @@ def method_figures(run: Run) -> list[Figure]:
     --------
     >>> import tempfile
     >>> from nouncut.report.figures import method_figures
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
     >>> contents = RunContents(
     ...     manifest={"eigenvalues": [1.0, 0.9, 0.4]},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
@@ -118,8 +119,9 @@ def save_figures(run: Run, folder: str | os.PathLike[str]) -> list[Path]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from nouncut.report.figures import save_figures
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
     >>> contents = RunContents(
     ...     manifest={"eigenvalues": [1.0, 0.9, 0.4]},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),

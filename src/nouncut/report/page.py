@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from nouncut.images import printable_path
+from nouncut.errors import printable_path
 from nouncut.report.commands import NextStep, names_command, next_steps
 from nouncut.report.facts import (
     CountFacts,
@@ -30,7 +30,7 @@ from nouncut.report.pictures import (
     distinct_pictures,
     plan_pictures,
 )
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 
 _MAX_OUTLIERS = 48
 _MAX_SKIPPED_PER_REASON = 200
@@ -187,9 +187,10 @@ def describe_run(run: Run) -> Page:
     Examples
     --------
     >>> import tempfile
-    >>> from nouncut.report import describe_run
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.report.page import describe_run
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
     >>> contents = RunContents(
     ...     manifest={"source": ["/home/me/pets"]},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),

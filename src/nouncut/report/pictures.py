@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nouncut.images import printable_path
-from nouncut.runs import Run
+from nouncut.errors import printable_path
+from nouncut.runs.run import Run
 from nouncut.runs.tables import real_paths
 
 # Above this, small pictures of all images would make a page that is too heavy to open or to send.
@@ -133,7 +133,7 @@ class Picture:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from nouncut.report import Picture
+    >>> from nouncut.report.pictures import Picture
     >>> path = Path("/pets/a.jpg")
     >>> cat = Picture(0, path, None, "a.jpg", "../a.jpg", 1, 0, "cat", "", None, 1.0, 0)
     >>> cat.file_name

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 
 _ROWS_AT_ONCE = 4096
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from nouncut.images import printable_path
+from nouncut.errors import printable_path
+from nouncut.images.thumbnails import Original, Thumbnail
 from nouncut.report.pictures import below, common_folder, link_to
 from nouncut.report.positions import map_positions
-from nouncut.report.thumbnails import Original, Thumbnail
-from nouncut.runs import Run
+from nouncut.runs.run import Run
 from nouncut.runs.tables import real_paths
 
 FILES_PER_BLOCK = 1000

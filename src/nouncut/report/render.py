@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nouncut.images.thumbnails import Thumbnail
 from nouncut.report.records import as_json
-from nouncut.report.thumbnails import Thumbnail
 
 _TEMPLATE = "page.html.j2"
 _STYLES = ("base", "head", "overview", "map", "gallery", "lightbox", "rest", "media")

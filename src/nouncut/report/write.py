@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from nouncut.progress import Progress
+from nouncut.compute.progress import Progress
+from nouncut.images.thumbnails import Original, Thumbnail, make_thumbnails
 from nouncut.report.page import Page, describe_run
 from nouncut.report.records import describe_images, file_blocks, thumbnail_blocks
 from nouncut.report.render import render_page
-from nouncut.report.thumbnails import Original, Thumbnail, make_thumbnails
-from nouncut.runs import Run
+from nouncut.runs.directory import NEW_SUFFIX
 from nouncut.runs.errors import explained
-from nouncut.runs.layout import NEW_SUFFIX
+from nouncut.runs.run import Run
 
 THUMBNAILS = "report-thumbnails"
 
@@ -45,7 +45,7 @@ def write_report(
     run : Run
         A finished run.
     names : mapping of int to str, optional
-        Names for clusters by their numbers, see `nouncut.runs.read_names`; by default those that
+        Names for clusters by their numbers, see `nouncut.runs.renames.read_names`; by default those that
         are kept with the run.
     progress : callable, optional
         Called with the stage ("making thumbnails"), the number done and of all.
@@ -59,16 +59,17 @@ def write_report(
 
     Raises
     ------
-    nouncut.runs.RunError
+    nouncut.errors.OutputError
         If the run is damaged, or if the report cannot be written. A report that was there is
         intact.
 
     Examples
     --------
     >>> import tempfile
-    >>> from nouncut.report import write_report
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, RunWriter
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.report.write import write_report
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
     >>> contents = RunContents(
     ...     manifest={"source": ["/home/me/pets"]},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),

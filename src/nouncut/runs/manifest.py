@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from nouncut.images import printable_path
-from nouncut.runs.errors import RunError
-from nouncut.runs.layout import FORMAT, MANIFEST
+from nouncut.errors import InputError, printable_path
+from nouncut.runs.directory import FORMAT, MANIFEST
 from nouncut.runs.tables import unicode_text
 
 
@@ -70,7 +69,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
     Raises
     ------
-    RunError
+    InputError
         If there is none, if it is damaged or if a newer nouncut wrote it.
 
     Examples
@@ -88,22 +87,22 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((directory / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RunError(
+        raise InputError(
             f"{place} is not a run: it has no {MANIFEST}. Pass the directory that a run wrote."
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(
+        raise InputError(
             f"The {MANIFEST} of {place} cannot be read ({error}). Run the command that made the "
             "run again, with another --output."
         ) from error
     known = isinstance(manifest, dict) and type(manifest.get("format")) is int
     if not known or manifest.get("status") not in ("running", "complete"):
-        raise RunError(
+        raise InputError(
             f"{place} is not a run: its {MANIFEST} is not one of nouncut. Pass the directory that "
             "a run wrote."
         )
     if manifest["format"] > FORMAT:
-        raise RunError(
+        raise InputError(
             f"The run in {place} was written by a newer nouncut (format {manifest['format']}; this "
             f"one knows {FORMAT}). Update nouncut."
         )

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from nouncut.compute import count_threads
-from nouncut.images import ImageError, load_ahead
+from nouncut.compute.threads import count_threads
+from nouncut.errors import ImageError
+from nouncut.images.read_ahead import load_ahead
 from nouncut.runs.tables import real_paths
 
 MAX_CLUSTERS = 20
@@ -44,7 +45,7 @@ def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> 
 
     Examples
     --------
-    >>> from nouncut.runs import CLUSTERS_SCHEMA, images_table
+    >>> from nouncut.runs.tables import CLUSTERS_SCHEMA, images_table
     >>> from nouncut.runs.notebook import run_html
     >>> manifest = {"n_images": 0, "n_clusters": 0, "source_kind": "images"}
     >>> html = run_html(manifest, CLUSTERS_SCHEMA.empty_table(), images_table([]))

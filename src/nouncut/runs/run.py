@@ -14,12 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.images import SkippedFile, printable_path
-from nouncut.runs.errors import RunError, damaged
-from nouncut.runs.layout import ARRAYS, MANIFEST, REPORT, array_path
+from nouncut.errors import InputError, printable_path
+from nouncut.images.find import SkippedFile
+from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path
+from nouncut.runs.errors import damaged
 from nouncut.runs.manifest import read_manifest
-from nouncut.runs.names import renamed_table, saved_names
 from nouncut.runs.notebook import run_html
+from nouncut.runs.renames import renamed_table, saved_names
 from nouncut.runs.tables import check_table, read_table, real_paths
 
 Read = TypeVar("Read")
@@ -46,8 +47,9 @@ class Run:
     >>> import tempfile
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from nouncut.runs import RunContents, RunWriter, images_table
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> from nouncut.runs.tables import images_table
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
     >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog"}]
     >>> contents = RunContents(
     ...     manifest={"source_kind": "images"},
@@ -155,13 +157,13 @@ class Run:
 
         Raises
         ------
-        RunError
+        InputError
             If the run has no such array, or if it is damaged.
         """
         path = array_path(self.directory, name)
         if not path.is_file():
             known = sorted(file.stem for file in (self.directory / ARRAYS).glob("*.npy"))
-            raise RunError(
+            raise InputError(
                 f"The run in {printable_path(self.directory)} has no array {name!r}. It has: "
                 f"{', '.join(known) or 'none'}."
             )
@@ -177,7 +179,7 @@ class Run:
 
         Raises
         ------
-        RunError
+        InputError
             If the run has no graph, or if it is damaged.
         """
         parts = tuple(self.array(f"graph_{part}") for part in ("data", "indices", "indptr"))
@@ -204,7 +206,7 @@ class Run:
         finally:
             # Writers change the manifest before they touch anything else.
             if _identity(read_manifest(self.directory)) != _identity(self.manifest):
-                raise RunError(
+                raise InputError(
                     f"The run in {printable_path(self.directory)} was written anew since it was "
                     "opened. Open it again."
                 )
@@ -226,17 +228,18 @@ def open_run(directory: str | os.PathLike[str]) -> Run:
 
     Raises
     ------
-    RunError
+    InputError
         If there is no run, if it is unfinished or damaged, or if a newer nouncut wrote it.
 
     Examples
     --------
     >>> import tempfile
-    >>> from nouncut.runs import RunError, open_run
+    >>> from nouncut.errors import InputError
+    >>> from nouncut.runs.run import open_run
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     try:
     ...         open_run(folder)
-    ...     except RunError as error:
+    ...     except InputError as error:
     ...         print(str(error).removeprefix(folder))
      is not a run: it has no manifest.json. Pass the directory that a run wrote.
     """
@@ -245,7 +248,7 @@ def open_run(directory: str | os.PathLike[str]) -> Run:
         place = place.parent
     manifest = read_manifest(place)
     if manifest["status"] != "complete":
-        raise RunError(
+        raise InputError(
             f"The run in {printable_path(place)} is unfinished. If it is not being written at the "
             "moment, run the command again: it goes on where it stopped."
         )

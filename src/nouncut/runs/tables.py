@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nouncut.images import SkippedFile
+from nouncut.compute.files import new_file
+from nouncut.images.find import SkippedFile
+from nouncut.runs.directory import table_path
 from nouncut.runs.errors import damaged
-from nouncut.runs.files import new_file
-from nouncut.runs.layout import table_path
 
 ASSIGNMENTS_SCHEMA = pa.schema(
     {
@@ -69,7 +69,7 @@ def unicode_text(text: str) -> str:
 
     Examples
     --------
-    >>> from nouncut.runs import unicode_text
+    >>> from nouncut.runs.tables import unicode_text
     >>> unicode_text("caf\udce9.jpg") == "caf\N{REPLACEMENT CHARACTER}.jpg"
     True
     """
@@ -105,8 +105,8 @@ def images_table(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from nouncut.images import SkippedFile
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.images.find import SkippedFile
+    >>> from nouncut.runs.tables import images_table
     >>> empty = SkippedFile(Path("/pets/b.jpg"), "the file is empty")
     >>> table = images_table(["/pets/a\udce9.jpg"], sizes=[9], skipped=[empty])
     >>> table.select(["raw_path", "bytes", "error", "row"]).to_pylist()
@@ -146,7 +146,7 @@ def real_paths(images: pa.Table) -> list[Path]:
 
     Examples
     --------
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import images_table
     >>> from nouncut.runs.tables import real_paths
     >>> [path.name for path in real_paths(images_table(["/pets/a.jpg"]))]
     ['a.jpg']
@@ -174,7 +174,7 @@ def write_table(directory: Path, name: str, table: pa.Table) -> None:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from nouncut.runs import images_table
+    >>> from nouncut.runs.tables import images_table
     >>> from nouncut.runs.tables import write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
@@ -202,15 +202,15 @@ def read_table(directory: Path, name: str) -> pa.Table:
 
     Raises
     ------
-    RunError
+    InputError
         If it is missing or damaged.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from nouncut.runs import images_table
-    >>> from nouncut.runs.files import install
+    >>> from nouncut.runs.tables import images_table
+    >>> from nouncut.compute.files import install
     >>> from nouncut.runs.tables import read_table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
@@ -242,19 +242,19 @@ def check_table(directory: Path, name: str, n_rows: int) -> None:
 
     Raises
     ------
-    RunError
+    InputError
         If it is missing, or is not the table that the name promises.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from nouncut.runs import RunError
+    >>> from nouncut.errors import InputError
     >>> from nouncut.runs.tables import check_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     try:
     ...         check_table(Path(folder), "images", 0)
-    ...     except RunError as error:
+    ...     except InputError as error:
     ...         print("images.parquet" in str(error))
     True
     """

@@ -20,10 +20,16 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from nouncut import __version__
-from nouncut.images import printable_path
-from nouncut.runs.errors import RunError, explained
-from nouncut.runs.files import install, new_file, remove_waiting, sync_folder, waiting, write_array
-from nouncut.runs.layout import (
+from nouncut.compute.files import (
+    install,
+    new_file,
+    remove_waiting,
+    sync_folder,
+    waiting,
+    write_array,
+)
+from nouncut.errors import InputError, OutputError, printable_path
+from nouncut.runs.directory import (
     ARRAY_SUFFIX,
     ARRAYS,
     FORMAT,
@@ -34,6 +40,7 @@ from nouncut.runs.layout import (
     foreign_names,
     table_path,
 )
+from nouncut.runs.errors import explained
 from nouncut.runs.manifest import encode_manifest, read_manifest
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
@@ -57,7 +64,8 @@ class RunContents:
 
     Examples
     --------
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, images_table
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+    >>> from nouncut.runs.writer import RunContents
     >>> RunContents(
     ...     manifest={"n_images": 0, "n_clusters": 0},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
@@ -86,8 +94,10 @@ class RunWriter:
     Examples
     --------
     >>> import tempfile
-    >>> from nouncut.runs import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, RunContents, images_table
-    >>> from nouncut.runs import RunWriter, open_run
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+    >>> from nouncut.runs.writer import RunContents
+    >>> from nouncut.runs.writer import RunWriter
+    >>> from nouncut.runs.run import open_run
     >>> contents = RunContents(
     ...     manifest={"n_images": 0, "n_clusters": 0},
     ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
@@ -141,7 +151,7 @@ class RunWriter:
 
         Raises
         ------
-        RunError
+        OutputError
             If the directory cannot be written to.
         """
         if not self._has_complete_run():
@@ -165,7 +175,7 @@ class RunWriter:
 
         Raises
         ------
-        RunError
+        OutputError
             If there is no room or the directory cannot be written to; a finished run that was
             there is intact.
         """
@@ -227,7 +237,7 @@ class RunWriter:
         try:
             self._lock.acquire()
         except Timeout as error:
-            raise RunError(
+            raise OutputError(
                 f"Another process is writing a run to {printable_path(self.directory)}. Wait for "
                 "it to end, or choose another folder with --output."
             ) from error
@@ -248,16 +258,16 @@ def _check_free(directory: Path) -> None:
     if MANIFEST in others:
         try:
             read_manifest(directory)
-        except RunError as error:
-            raise RunError(f"No run can be written there: {error} {elsewhere}") from error
+        except InputError as error:
+            raise OutputError(f"No run can be written there: {error} {elsewhere}") from error
     elif others:
-        raise RunError(
+        raise OutputError(
             f"{printable_path(directory)} holds other things ({printable_path(min(others))}, ...) "
             f"and no run. {elsewhere}"
         )
     # Arrays of an old run are deleted, and a link may lead to others.
     if (directory / ARRAYS).is_symlink():
-        raise RunError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
+        raise OutputError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

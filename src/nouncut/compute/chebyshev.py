@@ -1,0 +1,99 @@
+"""Functions of a sparse symmetric matrix, applied to vectors without forming them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.compute.products import apply_series
+
+Function = Callable[[NDArray[Any]], NDArray[Any]]
+_MAX_DEGREE = 64
+# A series needs an interval of some width, even where all eigenvalues are the same.
+_NARROWEST = 1e-3
+_MOST_NOISE = 1e-2
+
+
+def apply_functions(
+    functions: Sequence[Function],
+    S: csr_array,
+    block: NDArray[Any],
+    interval: tuple[float, float],
+    *,
+    tol: float = 1e-5,
+    n_threads: int = 1,
+) -> list[NDArray[Any]]:
+    """Apply functions of a symmetric matrix to a block of vectors.
+
+    Every function is expanded in Chebyshev polynomials on the interval; one recurrence, that is
+    one sparse product per degree, serves all functions.
+
+    Parameters
+    ----------
+    functions : sequence of callable
+        Smooth functions of a real variable, vectorised.
+    S : csr_array of shape (n, n)
+        Symmetric matrix.
+    block : ndarray of shape (n, k)
+        Vectors, as columns, in the span of eigenvectors whose eigenvalues lie in the interval.
+    interval : tuple of float
+        The smallest and the largest eigenvalue that count.
+    tol : float, default=1e-5
+        Coefficients below this are left out.
+    n_threads : int, default=1
+        Threads for the sparse products.
+
+    Returns
+    -------
+    list of ndarray of shape (n, k)
+        ``f(S) @ block`` for every function f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from nouncut.compute.chebyshev import apply_functions
+    >>> S = csr_array(np.diag([0.5, -0.25]))
+    >>> apply_functions([np.square], S, np.ones((2, 1)), (-1, 1))[0].round(4)
+    array([[0.25  ],
+           [0.0625]])
+    """
+    low, high = interval
+    interval = low, max(high, low + _NARROWEST)
+    series = _expand(functions, interval, tol)
+    if _grows_too_much(series.shape[1] - 1, interval, np.finfo(block.dtype).eps):
+        interval = low, max(1.0, low + _NARROWEST)
+        series = _expand(functions, interval, tol)
+    return apply_series(S, block, series, interval, n_threads)
+
+
+def _expand(
+    functions: Sequence[Function], interval: tuple[float, float], tol: float
+) -> NDArray[np.float64]:
+    """Return Chebyshev series of the functions, of the degree that the tolerance needs."""
+    series = np.array(
+        [
+            chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
+            for function in functions
+        ]
+    )
+    degree = int(np.flatnonzero((np.abs(series) > tol).any(axis=0)).max(initial=1))
+    return series[:, : degree + 1]
+
+
+def _grows_too_much(degree: int, interval: tuple[float, float], rounding: float) -> bool:
+    """Tell whether the rounding of vectors up to an eigenvalue of 1 would drown the result."""
+    low, high = interval
+    reach = max(1.0, (2 - low - high) / (high - low))
+    return bool(degree * np.arccosh(reach) + np.log(rounding) > np.log(_MOST_NOISE))
+
+
+def _on_unit_interval(function: Function, interval: tuple[float, float], t: NDArray[Any]) -> Any:
+    low, high = interval
+    return function((high + low) / 2 + (high - low) / 2 * t)

@@ -1,0 +1,35 @@
+"""Checks of parameters that several packages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+
+import numpy as np
+
+from nouncut.errors import ParameterError
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise unless a parameter has one of its permitted values."""
+    if not isinstance(value, str) or value not in choices:
+        permitted = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"`{name}` must be one of {permitted}; got {value!r}.")
+
+
+def check_positive(values: Mapping[str, object], kind: type) -> None:
+    """Raise unless parameters are positive, finite numbers of a kind (Integral or Real)."""
+    wanted = "a whole number of at least 1" if kind is Integral else "a number above 0"
+    for name, value in values.items():
+        is_number = isinstance(value, kind) and not isinstance(value, bool)
+        if not is_number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
+            raise ParameterError(f"`{name}` must be {wanted}; got {value!r}.")
+
+
+def check_nouns(nouns: Sequence[str], n_nouns: int) -> list[str]:
+    """Return the nouns as a list; raise unless there is one per row of noun features."""
+    if len(nouns) != n_nouns:
+        raise ParameterError(
+            f"`nouns` has {len(nouns)} words, but `noun_features` has {n_nouns} rows."
+        )
+    return [str(noun) for noun in nouns]

@@ -1,0 +1,152 @@
+"""Files that appear whole or not at all, and disk errors in words.
+
+A file is first written beside its final path, under a name that ends in `NEW_SUFFIX`; `install`
+then renames it in one step.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.errors import NouncutError, OutputError, describe_error, printable_path
+
+AnyPath = str | os.PathLike[str]
+
+NEW_SUFFIX = ".nouncut-new"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
+_BYTES_AT_ONCE = 16 * 2**20
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that replaces `path` when the block ends without an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.compute.files import atomic_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.txt")
+    ...     with atomic_file(path) as file:
+    ...         _ = file.write(b"text")
+    ...         before = path.exists()
+    ...     before, path.read_bytes()
+    (False, b'text')
+    """
+    waiting(path).unlink(missing_ok=True)
+    try:
+        with new_file(path) as file:
+            yield file
+        install(path)
+    except BaseException:
+        with suppress(OSError):
+            waiting(path).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file beside `path` and sync it to disk at the end; `install` renames it."""
+    with waiting(path).open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def waiting(path: Path) -> Path:
+    """Return the path of a file that is written but not yet installed."""
+    return path.with_name(path.name + NEW_SUFFIX)
+
+
+def install(path: Path) -> None:
+    """Rename the waiting file to `path`, replacing what is there."""
+    os.replace(waiting(path), path)
+
+
+def remove_waiting(folder: Path) -> None:
+    """Remove waiting files that an interrupted writer left behind."""
+    for path in folder.glob(f"*{NEW_SUFFIX}"):
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array beside `path` in NumPy's format, in pieces; it may be memory-mapped."""
+    if array.dtype.hasobject:
+        raise ValueError(f"{path.stem!r} holds Python objects, and arrays are never pickled.")
+    flat = np.asarray(array, order="C").reshape(-1)
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
+    step = max(1, _BYTES_AT_ONCE // max(1, array.itemsize))
+    with new_file(path) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        # np.save hides the errno of a full disk.
+        for start in range(0, len(flat), step):
+            file.write(flat[start : start + step].tobytes())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder survive a power cut."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def explained_writing(what: str, place: AnyPath, instead: str) -> Iterator[None]:
+    """Turn errors of the disk into an `OutputError` with a remedy.
+
+    Parameters
+    ----------
+    what : str
+        What is written, such as "the run".
+    place : path
+        Where it is written.
+    instead : str
+        What the user can do instead, such as "choose another folder with `output`".
+
+    Examples
+    --------
+    >>> import errno
+    >>> from nouncut.compute.files import explained_writing
+    >>> with explained_writing("the run", "pets", "choose another `output`"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    nouncut.errors.OutputError: No room left for the run in pets (No space left on device). Free
+    some space, or choose another `output`.
+    """
+    try:
+        yield
+    except NouncutError:
+        raise
+    except OSError as error:
+        raise OutputError(_explanation(error, what, printable_path(place), instead)) from error
+
+
+def _explanation(error: OSError, what: str, place: str, instead: str) -> str:
+    words = describe_error(error)
+    if error.errno in FULL:
+        return f"No room left for {what} in {place} ({words}). Free some space, or {instead}."
+    if error.errno in FORBIDDEN:
+        return f"{place} cannot be written to ({words}). Change its permissions, or {instead}."
+    if error.errno in _IN_THE_WAY:
+        return f"{place} cannot be used: a file is in the way ({words}). Remove it, or {instead}."
+    return f"{place} cannot be used ({words}). Check the drive, or {instead}."

@@ -1,0 +1,120 @@
+"""How far a long stage is, and how long it will take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+# Called with the stage, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+
+_QUIET_SECONDS = 2.0
+
+
+class ProgressLine:
+    """Show the progress of stages on one line, with the time that is left.
+
+    Stages that take less than two seconds are not mentioned. On a terminal the line is renewed;
+    elsewhere a stage gets one line when it ends.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where to write; standard error by default.
+    clock : callable, optional
+        The time in seconds.
+
+    Examples
+    --------
+    >>> import io
+    >>> from nouncut.compute.progress import ProgressLine
+    >>> seconds = iter([0, 0, 30, 60])
+    >>> stream = io.StringIO()
+    >>> line = ProgressLine(stream, clock=lambda: next(seconds))
+    >>> for done in (0, 50, 100):
+    ...     line("encoding nouns", done, 100)
+    >>> print(stream.getvalue(), end="")
+    encoding nouns: 100 in 1 min 0 s
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._start = clock()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Report progress.
+
+        Parameters
+        ----------
+        stage : str
+            What is being done.
+        done, total : int
+            How much of it is done, and how much there is.
+        """
+        now = self._clock()
+        # A stage begins when the one before it ends.
+        elapsed = now - self._start
+        is_last = done >= total
+        if elapsed >= _QUIET_SECONDS:
+            self._write(stage, done, total, elapsed, is_last)
+        if is_last:
+            self._start = now
+
+    def _write(self, stage: str, done: int, total: int, elapsed: float, is_last: bool) -> None:
+        on_terminal = self._stream.isatty()
+        if is_last:
+            text = f"{stage}: {total:,} in {shown_seconds(elapsed)}"
+            self._stream.write(f"\r\x1b[K{text}\n" if on_terminal else f"{text}\n")
+        elif on_terminal and done:
+            left = shown_seconds(elapsed * (total - done) / done)
+            self._stream.write(f"\r\x1b[K{stage}: {done:,} of {total:,}, {left} left")
+        self._stream.flush()
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Take note of progress and say nothing.
+
+    Parameters
+    ----------
+    stage : str
+        What is being done.
+    done, total : int
+        How much of it is done, and how much there is.
+
+    Examples
+    --------
+    >>> from nouncut.compute.progress import silent
+    >>> silent("encoding nouns", 50, 100)
+    """
+
+
+def shown_seconds(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Parameters
+    ----------
+    seconds : float
+        The time.
+
+    Returns
+    -------
+    str
+        In seconds, minutes or hours.
+
+    Examples
+    --------
+    >>> from nouncut.compute.progress import shown_seconds
+    >>> shown_seconds(7.4), shown_seconds(95), shown_seconds(4000)
+    ('7 s', '1 min 35 s', '1 h 6 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,1 @@
+"""The paper's method on arrays: kernel, graphs, diffusion, cut, labels."""

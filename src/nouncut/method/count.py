@@ -1,0 +1,180 @@
+"""How many clusters a graph has."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
+from nouncut.compute.rows import unit_rows
+from nouncut.method.extension import cluster_centers
+from nouncut.method.labels import assign_labels
+
+MAX_CLUSTERS = 100
+# Fewer images than this are too few to speak of a cluster.
+_SMALLEST_CLUSTER = 5
+# Numbers closer than this, relatively, are the same answer.
+_SAME_ANSWER = 0.1
+# The mean margin of points without clusters is about this over the root of the number of clusters.
+# Measured for two; the root was chosen on made data, and is generous for many.
+_CHANCE_MARGIN = 0.86
+# Scores are means over images; the last digits of eigenvectors do not show in them.
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class ClusterCount:
+    """A number of clusters, with what else it might have been.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number with the highest score.
+    candidates : tuple of (int, float)
+        Numbers with their scores, best first: `n_clusters`, then the best of those that differ
+        from all before by more than a tenth.
+    confidence : float
+        Between 0 and 1: how clearly images lie with one cluster of `n_clusters` rather than
+        between two, beyond what points without any clusters would. It is no probability, but
+        rises with it: of made data with known classes, one in seven was counted to a tenth
+        where it is 0.2 to 0.4, and nine in ten where it is above 0.6.
+    """
+
+    n_clusters: int
+    candidates: tuple[tuple[int, float], ...]
+    confidence: float
+
+
+def count_clusters(
+    graph: csr_array,
+    *,
+    max_clusters: int = MAX_CLUSTERS,
+    n_candidates: int = 5,
+    eigenpairs: Eigenpairs | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> ClusterCount:
+    """Estimate the number of clusters in a graph, without labels.
+
+    The graph is cut into every number of clusters with the same eigenvectors, computed once, and
+    each cut is scored by the product of three things that a right number has together:
+
+    - the clusters say much: the entropy of their sizes, which grows with their number;
+    - the cut costs little: the mean share of a cluster's edges that stay within it;
+    - no image is torn: the mean difference between the cosines to the nearest and the second
+      nearest cluster centre in the space of the eigenvectors, on a scale from 0 for points
+      without any clusters to 1.
+
+    Too few clusters mix classes, so that directions lie between centres; too many cut through
+    classes. The largest gap between eigenvalues, the usual answer, stops at the coarsest
+    division of graphs whose classes come in families.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_images, n_images)
+        Normalised symmetric graph. Components of fewer than five images are left out.
+    max_clusters : int, default=100
+        The largest number tried, and never more than a fifth of the images.
+    n_candidates : int, default=5
+        How many candidates to return at most.
+    eigenpairs : Eigenpairs, optional
+        Leading eigenpairs of the graph, where they are known already; their number bounds the
+        number of clusters. They are used as they are, and no image is left out.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start.
+    n_threads : int, default=1
+        Threads for the sparse products.
+
+    Returns
+    -------
+    ClusterCount
+        The number, the runners-up and a confidence; one cluster where there are too few images
+        for two.
+
+    Warns
+    -----
+    UserWarning
+        Where `max_clusters` itself is the best number: there may be more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import block_diag, csr_array
+    >>> from nouncut.method.graphs import normalize_graph
+    >>> from nouncut.method.count import count_clusters
+    >>> blocks = block_diag([np.ones((20, 20))] * 3).toarray() + 0.01
+    >>> count_clusters(normalize_graph(csr_array(blocks))[0]).n_clusters
+    3
+    """
+    if max_clusters < 1 or n_candidates < 1:
+        raise ValueError("max_clusters and n_candidates must be at least 1.")
+    if eigenpairs is None:
+        graph = _without_crumbs(graph)
+    else:
+        max_clusters = min(max_clusters, len(eigenpairs.values))
+    largest = min(max_clusters, graph.shape[0] // _SMALLEST_CLUSTER)
+    if largest < 2:
+        return ClusterCount(1, ((1, 0.0),), 0.0)
+    if eigenpairs is None:
+        eigenpairs = top_eigenpairs(
+            graph, largest, tol=_TOLERANCE, random_state=random_state, n_threads=n_threads
+        )
+    numbers = np.arange(2, largest + 1)
+    cuts = np.array([_judge_cut(graph, eigenpairs.vectors[:, :k]) for k in numbers])
+    scores = cuts.prod(axis=1)
+    best = int(np.argmax(scores))
+    if numbers[best] == max_clusters > 2:
+        warnings.warn(
+            f"The best number of clusters is the largest tried, {max_clusters}: there may be more.",
+            stacklevel=2,
+        )
+    return ClusterCount(
+        int(numbers[best]),
+        _distinct_best(numbers, scores, n_candidates),
+        float(cuts[best, 2]),
+    )
+
+
+def _without_crumbs(graph: csr_array) -> csr_array:
+    """Drop the components that are too small to be clusters; each would cost an eigenvector."""
+    component = connected_components(graph, directed=False)[1]
+    kept = np.flatnonzero(np.bincount(component)[component] >= _SMALLEST_CLUSTER)
+    return csr_array(graph[kept][:, kept])
+
+
+def _judge_cut(graph: csr_array, vectors: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the entropy, the retention and the clarity of the cut with these eigenvectors."""
+    # Discretising, several times as costly, finds the same numbers.
+    labels = assign_labels(vectors, "cluster_qr")
+    n, n_clusters = len(labels), int(labels.max()) + 1
+    if n_clusters < 2:
+        return 0.0, 1.0, 0.0
+    sizes = np.bincount(labels) / n
+    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, n_clusters))
+    between = (members.T @ (graph @ members)).toarray()
+    retention = np.diag(between) / np.maximum(between.sum(axis=1), np.finfo(np.float64).tiny)
+    directions = unit_rows(vectors)
+    cosines = np.partition(directions @ cluster_centers(directions, labels).T, -2, axis=1)
+    margin = (cosines[:, -1] - cosines[:, -2]).mean()
+    chance = _CHANCE_MARGIN / np.sqrt(n_clusters)
+    clarity = np.clip((margin - chance) / (1 - chance), 0, 1)
+    return float(-sizes @ np.log(sizes)), float(retention.mean()), float(clarity)
+
+
+def _distinct_best(
+    numbers: NDArray[np.intp], scores: NDArray[np.float64], n_candidates: int
+) -> tuple[tuple[int, float], ...]:
+    """Return the best numbers, each more than a tenth away from the better ones."""
+    chosen: list[tuple[int, float]] = []
+    for i in np.argsort(-scores, kind="stable"):
+        number = int(numbers[i])
+        if all(abs(number - other) > _SAME_ANSWER * other for other, _ in chosen):
+            chosen.append((number, float(scores[i])))
+        if len(chosen) == n_candidates:
+            break
+    return tuple(chosen)

@@ -1,0 +1,266 @@
+"""From spectral vectors to labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.sparse import csr_array
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from nouncut.compute.rows import unit_rows
+from nouncut.compute.threads import all_threads, blas_threads, run_tasks
+
+Assignment = Literal["discretize", "cluster_qr", "kmeans"]
+_MAX_ROTATIONS = 100
+_KMEANS_RESTARTS = 10
+# What is larger is sampled for pivots, k-means starts once, and rotations end a little earlier.
+_MANY_ENTRIES = 4_000_000
+_SAMPLED_PER_CLUSTER = 16
+# Labels of many have settled when no more than one image in so many still changes.
+_SETTLED = 200
+# Newton's iteration is quicker than a singular value decomposition from here on.
+_LARGE_ROTATION, _NEWTON_STEPS = 200, 20
+_ROWS_AT_ONCE = 2048
+
+
+def assign_labels(
+    vectors: NDArray[Any],
+    method: Assignment = "discretize",
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> NDArray[np.intp]:
+    """Turn leading eigenvectors into cluster labels.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_images, n_clusters)
+        Orthonormal eigenvectors, as columns.
+    method : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
+        "discretize" rotates the directions of the rows towards the axes [1]_, starting from the
+        rotation of "cluster_qr" [2]_; both are free of chance. "kmeans" groups the directions,
+        the best of ten restarts; large problems start once, from the clusters of "cluster_qr".
+    random_state : int, RandomState instance or None, default=None
+        Seed of "kmeans".
+    n_threads : int, default=1
+        Threads; labels do not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        Labels, numbered from the largest cluster to the smallest.
+
+    References
+    ----------
+    .. [1] S. X. Yu, J. Shi, "Multiclass spectral clustering", ICCV 2003,
+       :doi:`10.1109/ICCV.2003.1238361`.
+    .. [2] A. Damle, V. Minden, L. Ying, "Simple, direct and efficient multi-way spectral
+       clustering", Information and Inference 8, 2019, :doi:`10.1093/imaiai/iay008`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.method.labels import assign_labels
+    >>> assign_labels(np.array([[0.0, 1.0], [1.0, 0.0], [0.8, 0.6]]))
+    array([1, 0, 0])
+    """
+    if method not in get_args(Assignment):
+        raise ValueError(f"assign_labels must be one of {get_args(Assignment)}, not {method!r}.")
+    directions = unit_rows(vectors)
+    if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
+        kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)
+        return order_by_size(_fit_kmeans(kmeans, directions))
+    rotation = _pivoted_rotation(vectors)
+    if method == "discretize":
+        rotation = _discretizing_rotation(directions, rotation, n_threads)
+    labels = _nearest_axis(directions, rotation, n_threads)
+    if method == "kmeans":
+        start = unit_rows(cluster_sums(directions, labels)).astype(directions.dtype)
+        labels = _fit_kmeans(KMeans(len(start), init=start, n_init=1), directions)
+    return order_by_size(labels)
+
+
+def fill_clusters(
+    directions: NDArray[Any], labels: NDArray[np.intp], n_clusters: int
+) -> NDArray[np.intp]:
+    """Give every cluster at least one image, where there are enough images.
+
+    An empty cluster gets the image that fits its own cluster of several images least.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (n_images, k)
+        Unit rows.
+    labels : ndarray of shape (n_images,)
+        Labels from 0.
+    n_clusters : int
+        How many clusters there are to be, at most `n_images`.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        Labels, numbered from the largest cluster to the smallest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.method.labels import fill_clusters
+    >>> fill_clusters(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 0, 0]), 2)
+    array([0, 0, 1])
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    if sizes.all():
+        return labels
+    labels = labels.copy()
+    sums = cluster_sums(directions, labels, n_clusters)
+    fit = np.einsum("ij,ij->i", directions, unit_rows(sums)[labels])
+    for empty in np.flatnonzero(sizes == 0):
+        fit_of_several = np.where(sizes[labels] > 1, fit, np.inf)
+        moved = int(np.argmin(fit_of_several))
+        sizes[labels[moved]] -= 1
+        labels[moved], sizes[empty], fit[moved] = empty, 1, np.inf
+    return order_by_size(labels)
+
+
+def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Renumber clusters from the largest to the smallest, equal ones by their first image.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_images,)
+        Any numbering.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        The same clusters as 0, 1, 2, ... without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.method.labels import order_by_size
+    >>> order_by_size(np.array([7, 3, 3, 5]))
+    array([1, 0, 0, 2])
+    """
+    _, first, inverse, counts = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.empty(len(counts), dtype=np.intp)
+    rank[np.lexsort((first, -counts))] = np.arange(len(counts))
+    return rank[inverse]
+
+
+def _fit_kmeans(kmeans: KMeans, directions: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the labels of k-means on one thread: its sums depend on how many there are."""
+    with all_threads(1), warnings.catch_warnings():
+        # Fewer distinct directions than clusters: empty clusters are filled later.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(kmeans.fit_predict(directions), np.intp)
+
+
+def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return the rotation that takes one typical image of every cluster to an axis.
+
+    Pivoting on the rows as they are, not on their directions, picks images in the midst of
+    clusters: their rows are the longest.
+    """
+    rows = vectors
+    if vectors.size > _MANY_ENTRIES:
+        # A sample that favours long rows has typical images of every cluster as well.
+        lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        size = min(len(vectors), _SAMPLED_PER_CLUSTER * vectors.shape[1])
+        chosen = np.random.default_rng(0).choice(
+            len(vectors), size, replace=False, p=lengths / lengths.sum()
+        )
+        rows = vectors[np.sort(chosen)]
+    with blas_threads(1):
+        pivots = qr(rows.T, pivoting=True, mode="r")[-1][: rows.shape[1]]
+        return _nearest_rotation(rows[pivots].T.astype(np.float64))
+
+
+def _discretizing_rotation(
+    directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
+) -> NDArray[Any]:
+    """Alternate between the nearest indicator matrix and the nearest rotation to it."""
+    labels = np.full(len(directions), -1)
+    n_unsettled = len(labels) // _SETTLED if directions.size > _MANY_ENTRIES else 0
+    for _ in range(_MAX_ROTATIONS):
+        before, labels = labels, _nearest_axis(directions, rotation, n_threads)
+        if np.count_nonzero(labels != before) <= n_unsettled:
+            break
+        with blas_threads(1):
+            rotation = _nearest_rotation(cluster_sums(directions, labels).T)
+    return rotation
+
+
+def _nearest_axis(
+    directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
+) -> NDArray[np.intp]:
+    """Return the axis that every rotated row is closest to."""
+    labels = np.empty(len(directions), dtype=np.intp)
+    rotation = rotation.astype(directions.dtype)
+
+    def choose(first: int) -> None:
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        labels[rows] = np.argmax(directions[rows] @ rotation, axis=1)
+
+    with blas_threads(1):
+        run_tasks(choose, range(0, len(directions), _ROWS_AT_ONCE), n_threads)
+    return labels
+
+
+def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the orthogonal factor of the polar decomposition."""
+    if len(matrix) > _LARGE_ROTATION:
+        rotation = matrix
+        for _ in range(_NEWTON_STEPS):
+            try:
+                inverse = np.linalg.inv(rotation).T
+            except np.linalg.LinAlgError:
+                break
+            # Newton's iteration, scaled so that it begins well from any lengths.
+            scale = np.sqrt(np.linalg.norm(inverse) / np.linalg.norm(rotation))
+            before, rotation = rotation, (scale * rotation + inverse / scale) / 2
+            # Every step squares what is wrong.
+            if np.linalg.norm(rotation - before) < 1e-6 * len(matrix):
+                return np.asarray(rotation)
+    # Small, or singular because an axis has no image.
+    left, _, right = np.linalg.svd(matrix)
+    return np.asarray(left @ right)
+
+
+def cluster_sums(
+    rows: NDArray[Any], labels: NDArray[Any], n_clusters: int | None = None
+) -> NDArray[np.float64]:
+    """Return the sum of every cluster's rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_images, k)
+        Vectors.
+    labels : ndarray of shape (n_images,)
+        Labels below `n_clusters`.
+    n_clusters : int, optional
+        Number of sums; k where left out.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, k)
+        One sum per label; zero for labels that no image has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.method.labels import cluster_sums
+    >>> cluster_sums(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 0]))
+    array([[4., 6.],
+           [0., 0.]])
+    """
+    n, k = rows.shape
+    shape = n, k if n_clusters is None else n_clusters
+    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)
+    return np.asarray(members.T @ rows, dtype=np.float64)

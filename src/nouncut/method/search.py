@@ -1,0 +1,365 @@
+"""The nearest images of every image: by brute force where that is quick, else among candidates."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.compute.packing import PackedRows, empty_rows, pack_rows
+from nouncut.compute.products import pair_products
+from nouncut.compute.progress import Progress
+from nouncut.compute.threads import run_tasks
+from nouncut.method.candidates import RANK, candidate_pairs, noun_factors
+from nouncut.method.cells import near_blocks
+from nouncut.method.kernel import noun_probabilities, softmax_blocks
+from nouncut.method.neighbors import (
+    Neighbors,
+    all_blocks,
+    kernel_neighbors,
+    nobody,
+    offer_pairs,
+    offer_rows,
+    search_blocks,
+    strongest_first,
+)
+
+Search = Literal["auto", "exact", "candidates"]
+# Multiplications up to which comparing everything with everything is quick (two seconds or so).
+_BRUTE_FORCE = 2e11
+# From here on only images of near cells are compared.
+_CELLS_FROM = 300_000
+_QUERIES_AT_ONCE = 2048
+_CHECKED_IMAGES = 64
+_FEW_NOUNS = 20_000
+# A search with too low a recall is repeated, with all pairs of images or with more candidates.
+_ENOUGH, _MORE = 0.995, 4
+
+
+class KernelSearch(NamedTuple):
+    """Neighbours and how they were found.
+
+    Parameters
+    ----------
+    neighbors : list of Neighbors
+        One per prompt; one in all where there are no prompts.
+    method : {"exact", "candidates", "cells"}
+        Whether all images were compared under every prompt, under the mean prompt first, or
+        under the mean prompt within near cells.
+    recall : float
+        The share of the true neighbours of 64 checked images that were found.
+    """
+
+    neighbors: list[Neighbors]
+    method: str
+    recall: float
+
+
+def search_neighbors(
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    prompts: Sequence[NDArray[Any]],
+    tau: float,
+    q: int,
+    *,
+    method: Search = "auto",
+    max_bytes: float | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> KernelSearch:
+    """Find the q largest kernel values of every image under every prompt.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_images, d)
+        Unit image features.
+    semantic : ndarray of shape (n_images, e)
+        Unit image features in the space of the nouns.
+    prompts : sequence of ndarray of shape (n_nouns, e)
+        Noun features; empty for visual proximity alone.
+    tau : float
+        Temperature of the noun probabilities.
+    q : int
+        Neighbours to keep; an image is never its own neighbour.
+    method : {"auto", "exact", "candidates"}, default="auto"
+        "exact" compares all images under every prompt. "candidates" does so under the mean
+        prompt, in low rank, and evaluates the kernels of all prompts for the nearest pairs only;
+        from 300,000 images on within near cells, and only if that misses too many among all.
+        "auto" is exact where that is quick.
+    max_bytes : float, optional
+        Room for noun probabilities, which are the largest part of the search's memory. Where
+        there is little, it takes longer.
+    n_threads : int, default=1
+        Threads; the result does not depend on it.
+    progress : callable, optional
+        Called with the stage, how much of it is done, and how much there is.
+
+    Returns
+    -------
+    KernelSearch
+        The neighbours, the method and its recall.
+
+    Warns
+    -----
+    UserWarning
+        Where the recall stays below 0.995, with all pairs or four times the candidates as well.
+
+    Examples
+    --------
+    >>> from nouncut.method.search import search_neighbors
+    >>> from nouncut.paper.synthetic import make_clip_like
+    >>> data = make_clip_like(200, 4, n_prompts=2, random_state=0)
+    >>> images, prompts = data.features, data.noun_features
+    >>> found = search_neighbors(images, images, prompts, 0.04, 10, method="candidates")
+    >>> len(found.neighbors), found.recall > 0.99
+    (2, True)
+    """
+    kernel = _Kernel(features, semantic, prompts, tau)
+    n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
+    room = np.inf if max_bytes is None else max(max_bytes, 1.0)
+    quick = can_compare_all(n_images, features.shape[1] + n_nouns)
+    fits = 4.0 * n_images * n_nouns <= room
+    if method == "exact" or (method == "auto" and quick and fits):
+        probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
+        found = kernel_neighbors(features, probabilities, q, n_threads=n_threads, progress=progress)
+        return KernelSearch(found, "exact", 1.0)
+    # Longer factors of very many images would not fit in memory.
+    attempts = [(True, 1), (False, 1)] if n_images >= _CELLS_FROM else [(False, 1), (False, _MORE)]
+    for in_cells, effort in attempts:
+        order, pairs = _find_pairs(kernel, q, in_cells, effort, n_threads, progress)
+        ordered = kernel.in_order(order)
+        found, recall = _rank_pairs(ordered, pairs, q, room, n_threads, progress)
+        if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
+            break
+    else:
+        warnings.warn(
+            f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
+            "other, or prompts disagree about them.",
+            stacklevel=4,
+        )
+    neighbors = run_tasks(lambda own: strongest_first(_back_from(order, own)), found, n_threads)
+    return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
+
+
+def can_compare_all(n_images: int, width: int) -> bool:
+    """Tell whether the kernels of all pairs of images can be had in a few seconds.
+
+    Parameters
+    ----------
+    n_images : int
+        Number of images.
+    width : int
+        Image features, and nouns of all prompts.
+
+    Returns
+    -------
+    bool
+        True where brute force is quick.
+
+    Examples
+    --------
+    >>> from nouncut.method.search import can_compare_all
+    >>> can_compare_all(5_000, 6_000), can_compare_all(50_000, 70_000)
+    (True, False)
+    """
+    return float(n_images) ** 2 * width <= _BRUTE_FORCE
+
+
+class _Kernel(NamedTuple):
+    """What the kernel of every prompt is made of."""
+
+    features: NDArray[Any]
+    semantic: NDArray[Any]
+    prompts: Sequence[NDArray[Any]]
+    tau: float
+
+    def in_order(self, order: NDArray[np.intp]) -> _Kernel:
+        features = self.features[order]
+        semantic = features if self.semantic is self.features else self.semantic[order]
+        return self._replace(features=features, semantic=semantic)
+
+
+def _find_pairs(
+    kernel: _Kernel,
+    q: int,
+    in_cells: bool,
+    effort: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[NDArray[np.intp], csr_array]:
+    """Return the pairs that are near under the mean prompt, of near cells or of all images.
+
+    They are pairs of places in an order of the images in which most of them lie close, so that
+    their rows are found in the cache.
+    """
+    features, semantic, prompts, tau = kernel
+    factors: list[NDArray[Any]] = []
+    if prompts:
+        mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
+        factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
+    # Every candidate costs time in proportion to the nouns: with few of them more can be had.
+    is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
+    n_candidates = round(effort * (3 if is_cheap else 2.5) * q) if prompts else q
+    order, blocks = near_blocks(features, factors, n_threads)
+    if not in_cells:
+        blocks = all_blocks(len(features))
+    found = search_blocks(
+        features[order],
+        [rows[order] for rows in factors],
+        min(len(features) - 1, n_candidates),
+        blocks,
+        n_threads=n_threads,
+        progress=progress,
+    )[0]
+    return order, candidate_pairs(found)
+
+
+def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
+    """Return the neighbours of images, given those of places in an order."""
+    back = Neighbors(np.empty_like(found.indices), np.empty_like(found.values))
+    back.indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
+    back.values[order] = found.values
+    return back
+
+
+def _rank_pairs(
+    kernel: _Kernel,
+    pairs: csr_array,
+    q: int,
+    room: float,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[list[Neighbors], float]:
+    """Return the nearest images of every image among its pairs, as heaps, and their recall."""
+    features = kernel.features
+    n_checked = min(len(features), _CHECKED_IMAGES)
+    checked = np.linspace(0, len(features) - 1, n_checked).astype(np.intp)
+    truth = features[checked] @ features.T
+    visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
+    neighbors, recalls = [], []
+    n_graphs = max(1, len(kernel.prompts))
+    for number in range(n_graphs):
+        semantic: Any = 1
+        overlaps: Any = 1
+        if kernel.prompts:
+            semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, room, n_threads)
+        found = nobody(len(features), q)
+        offer_pairs(pairs, visual * semantic, found, n_threads)
+        neighbors.append(found)
+        recalls.append(_recall(found.indices[checked], truth * overlaps, checked))
+        if progress:
+            progress("evaluating prompts", number + 1, n_graphs)
+    return neighbors, float(np.mean(recalls))
+
+
+def _evaluate_prompt(
+    kernel: _Kernel,
+    number: int,
+    pairs: csr_array,
+    checked: NDArray[np.intp],
+    room: float,
+    n_threads: int,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the overlaps of the pairs' probabilities, and of the checked images' with all.
+
+    Where there is no room for all probabilities, some nouns at a time add their share.
+    """
+    semantic, nouns = kernel.semantic, kernel.prompts[number]
+    own = noun_probabilities(semantic[checked], [nouns], kernel.tau)[0]
+    overlaps = np.empty((len(checked), len(semantic)), np.float32)
+    products = np.zeros(pairs.nnz, np.float32)
+    n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / room))))
+    for part in np.array_split(np.arange(len(nouns)), n_parts):
+        columns = slice(part[0], part[-1] + 1)
+        packed = empty_rows(len(semantic), len(part))
+
+        def pack(
+            rows: slice,
+            block: NDArray[Any],
+            packed: PackedRows = packed,
+            columns: slice = columns,
+        ) -> None:
+            pack_rows(block[:, columns].astype(np.float32, copy=False), packed, rows.start)
+            overlaps[:, rows] = own @ block.T
+
+        softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads)
+        products += pair_products(pairs, packed, n_threads)
+    return products, overlaps
+
+
+def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.intp]) -> float:
+    """Return the share of the largest positive kernel values of some images that were found."""
+    kernel[np.arange(len(checked)), checked] = 0
+    q = found.shape[1]
+    nearest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
+    shares = []
+    for own, true, values in zip(found, nearest, kernel, strict=True):
+        true = true[values[true] > 0]
+        shares.append(np.isin(true, own).mean() if len(true) else 1.0)
+    return float(np.mean(shares))
+
+
+def query_neighbors(
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    prompts: Sequence[NDArray[Any]],
+    tau: float,
+    q: int,
+    queries: tuple[NDArray[Any], NDArray[Any]],
+    *,
+    n_threads: int = 1,
+) -> list[Neighbors]:
+    """Find the q images with the largest kernel values for every new image, by brute force.
+
+    Parameters
+    ----------
+    features, semantic, prompts, tau, q, n_threads
+        As in `search_neighbors`.
+    queries : tuple (features, semantic)
+        The new images.
+
+    Returns
+    -------
+    list of Neighbors
+        One per prompt; one in all where there are no prompts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.method.search import query_neighbors
+    >>> images, new = np.eye(3), np.array([[0.6, 0.8, 0.0]])
+    >>> query_neighbors(images, images, [], 1.0, 1, (new, new))[0].indices
+    array([[1]], dtype=int32)
+    """
+    if not prompts:
+        return kernel_neighbors(features, [], q, queries=(queries[0], []), n_threads=n_threads)
+    found = [nobody(len(queries[0]), q) for _ in prompts]
+    for first in range(0, len(queries[0]), _QUERIES_AT_ONCE):
+        part = slice(first, first + _QUERIES_AT_ONCE)
+        for nouns, (indices, values) in zip(prompts, found, strict=True):
+            own = noun_probabilities(queries[1][part], [nouns], tau, n_threads)[0]
+            heaps = Neighbors(indices[part], values[part])
+            offer = partial(_offer_block, heaps, Lock(), queries[0][part], own, features)
+            softmax_blocks(semantic, nouns, tau, offer, n_threads)
+    return [strongest_first(nearest) for nearest in found]
+
+
+def _offer_block(
+    heaps: Neighbors,
+    lock: Any,
+    queries: NDArray[Any],
+    probabilities: NDArray[Any],
+    features: NDArray[Any],
+    rows: slice,
+    block: NDArray[Any],
+) -> None:
+    """Offer some images, given by their rows and noun probabilities, to all queries."""
+    visual, semantic = queries @ features[rows].T, probabilities @ block.T
+    with lock:
+        offer_rows(visual, semantic, rows.start, heaps.values, heaps.indices)

@@ -1,0 +1,1 @@
+"""Encoders that turn images and texts into vectors, one file per model family."""

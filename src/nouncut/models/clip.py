@@ -1,0 +1,213 @@
+"""CLIP and its relatives: OpenCLIP, SigLIP, SigLIP 2 and other dual encoders of transformers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from nouncut.compute.checks import check_positive
+from nouncut.compute.rows import unit_rows
+from nouncut.models.checkpoints import find_checkpoint, hash_checkpoint, load_model, load_tokenizer
+from nouncut.models.encoder import Encoder
+from nouncut.models.preprocess import PREPROCESSING_VERSION, PatchPreprocessing, read_preprocessing
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Raise whenever the same text would get another vector, so that stored features are not reused.
+TEXT_VERSION = 1
+# Where the search for a batch that fits begins; on the CPU larger ones only leave the cache.
+_IMAGES_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 256}
+_TOKENS_AT_ONCE = {"cpu": 1024, "mps": 16384, "cuda": 131072}
+
+
+class ClipEncoder(Encoder):
+    """A dual encoder of transformers: CLIP, OpenCLIP, SigLIP, SigLIP 2 and their like.
+
+    Parameters
+    ----------
+    model : str or Path
+        A folder written by `save_pretrained` of transformers, a hub id, or one of the short
+        names "ViT-B/32", "ViT-B/16", "ViT-L/14" and "OpenCLIP-ViT-B/32". What is not on this
+        machine is fetched from the hub.
+    device : str, default="auto"
+        Where to run: "auto" for CUDA, Apple's MPS or the CPU, whichever is there first.
+    precision : {"auto", "float32", "float16", "bfloat16"}, default="auto"
+        Type of the matrix products: "auto" is float16 on CUDA and float32 elsewhere.
+    batch_size : int, optional
+        How many images go through the model at once. By default what suits the device; in any
+        case halved when memory runs out.
+    revision : str, optional
+        Branch, tag or commit on the hub.
+
+    Attributes
+    ----------
+    name : str
+        The model as it was asked for.
+    fingerprint : str
+        Hash of weights, configuration, tokenizer, preprocessing and precision.
+    image_dim, text_dim : int
+        Length of the vectors.
+
+    Raises
+    ------
+    nouncut.errors.ModelError
+        If the model is not on this machine and cannot be fetched.
+
+    Examples
+    --------
+    >>> from nouncut.models.clip import ClipEncoder
+    >>> encoder = ClipEncoder("ViT-B/32")  # doctest: +SKIP
+    >>> encoder.encode_texts(["a photo of a cat."]).shape  # doctest: +SKIP
+    (1, 512)
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        batch_size: int | None = None,
+        revision: str | None = None,
+    ) -> None:
+        # torch takes seconds to import: not before a model is asked for.
+        from nouncut.models.devices import BatchSize, choose_device, choose_precision
+        from nouncut.models.text_towers import make_text_tower
+
+        if batch_size is not None:
+            check_positive({"batch_size": batch_size}, Integral)
+        self.device = choose_device(device)
+        self.precision = choose_precision(precision, self.device)
+        folder = find_checkpoint(model, revision)
+        self._preprocessing = read_preprocessing(folder)
+        self._model = load_model(folder).to(self.device)
+        self._text_tower = make_text_tower(self._model, load_tokenizer(folder))
+        kind = self.device.type
+        self._image_batch = BatchSize(batch_size or _IMAGES_AT_ONCE.get(kind, 64))
+        self._text_batch = BatchSize(_TOKENS_AT_ONCE.get(kind, 16384))
+
+        self.name = str(model)
+        self.fingerprint = _fingerprint(folder, self.precision)
+        self.image_dim, self.text_dim = _dimensions(self._model.config)
+        # The paper's; SigLIP's cosines have another range.
+        self.tau = 0.04 if self._model.config.model_type == "clip" else None
+
+    def prepare(self, image: Image.Image) -> NDArray[np.float32]:
+        """Turn an upright image into the model's input.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        ndarray of shape (3, height, width)
+            Resized, cropped and normalised pixels; for SigLIP 2 "NaFlex" models, packed patches.
+        """
+        return self._preprocessing(image)
+
+    def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Run the model on prepared images.
+
+        Parameters
+        ----------
+        batch : ndarray of shape (n, 3, height, width)
+            Prepared images, any number of them.
+
+        Returns
+        -------
+        ndarray of shape (n, image_dim)
+            Unit rows.
+        """
+        from nouncut.models.devices import run_in_batches
+
+        def encode(start: int, stop: int) -> NDArray[np.float32]:
+            return self._run(lambda: self._image_features(batch[start:stop]))
+
+        parts = run_in_batches(encode, len(batch), self._image_batch)
+        return np.concatenate([np.empty((0, self.image_dim), dtype=np.float32), *parts])
+
+    def encode_texts(
+        self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        """Encode texts.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts, prompts filled in. Best all at once: repeated texts and, in CLIP's causal
+            tower, repeated beginnings are computed once.
+        progress : callable, optional
+            Called with the number of distinct texts done and of all of them.
+
+        Returns
+        -------
+        ndarray of shape (n, text_dim)
+            Unit rows.
+        """
+        if isinstance(texts, str):
+            raise ValueError("texts must be a sequence of str; got one str: pass [text].")
+        if len(texts) == 0:
+            return np.empty((0, self.text_dim), dtype=np.float32)
+        return self._run(lambda: self._text_tower.encode(texts, self._text_batch, progress))
+
+    def _run(self, function: Callable[[], Tensor]) -> NDArray[np.float32]:
+        """Return unit rows, computed again in float32 if the shorter type overflowed."""
+        import torch
+
+        from nouncut.models.devices import mixed_precision
+
+        with torch.inference_mode():
+            with mixed_precision(self.device, self.precision):
+                features = function()
+            if self.precision != "float32" and not features.isfinite().all():
+                features = function()
+            return unit_rows(features.cpu().numpy())
+
+    def _image_features(self, batch: NDArray[np.float32]) -> Tensor:
+        import torch
+
+        from nouncut.models.text_towers import pooled_output
+
+        pixels = torch.tensor(batch, device=self.device)
+        inputs = {"pixel_values": pixels}
+        if isinstance(self._preprocessing, PatchPreprocessing):
+            inputs = _unpack_patches(pixels)
+        return pooled_output(self._model.get_image_features(**inputs))
+
+
+def _unpack_patches(packed: Tensor) -> dict[str, Tensor]:
+    """Return the inputs of a "NaFlex" model: patches, which of them are there, and their grid."""
+    import torch
+
+    patches = packed[:, :, :-1].permute(0, 2, 3, 1).flatten(2)
+    shapes = packed[:, 0, -1, :2].long()
+    places = torch.arange(patches.shape[1], device=packed.device)
+    return {
+        "pixel_values": patches,
+        "pixel_attention_mask": (places < shapes.prod(dim=1, keepdim=True)).int(),
+        "spatial_shapes": shapes,
+    }
+
+
+def _dimensions(config: Any) -> tuple[int, int]:
+    """Return the lengths of image and text vectors."""
+    joint = getattr(config, "projection_dim", None)
+    if joint is not None:
+        return int(joint), int(joint)
+    text = getattr(config.text_config, "projection_size", config.text_config.hidden_size)
+    return int(config.vision_config.hidden_size), int(text)
+
+
+def _fingerprint(folder: Path, precision: str) -> str:
+    parts = (hash_checkpoint(folder), precision, PREPROCESSING_VERSION, TEXT_VERSION)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

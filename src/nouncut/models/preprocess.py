@@ -1,0 +1,299 @@
+"""Images to model inputs with Pillow and NumPy, equal to the model's own processor."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+# Raise whenever the same image would get another input, so that stored features are not reused.
+PREPROCESSING_VERSION = 1
+_MOST_PIXELS = 2**24
+_CONFIG_FILES = ("preprocessor_config.json", "processor_config.json")
+# What the processors of transformers take where the file is silent.
+_NORMALISATION = {
+    "CLIP": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "Siglip": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+}
+
+
+@dataclass(frozen=True)
+class ImagePreprocessing:
+    """Resize, crop and normalise to one shape.
+
+    Parameters
+    ----------
+    size : tuple of (int, int), int or None
+        Height and width, or the shortest edge, to resize to.
+    crop : tuple of (int, int) or None
+        Height and width of the centre to keep.
+    resample : PIL.Image.Resampling
+        Filter.
+    levels : ndarray of shape (3, 256)
+        What each value of each channel becomes.
+    """
+
+    size: tuple[int, int] | int | None
+    crop: tuple[int, int] | None
+    resample: Image.Resampling
+    levels: NDArray[np.float32]
+
+    def __call__(self, image: Image.Image) -> NDArray[np.float32]:
+        """Prepare one image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        ndarray of shape (3, height, width)
+            Normalised pixels.
+        """
+        return normalised_pixels(self._fit(image.convert("RGB")), self.levels)
+
+    def _fit(self, image: Image.Image) -> Image.Image:
+        if isinstance(self.size, int):
+            width, height = _scaled_to_shortest(image.size, self.size)
+            if self.crop is not None and width * height > _MOST_PIXELS:
+                return _resize_centre(image, (width, height), self.crop, self.resample)
+            image = image.resize((width, height), self.resample)
+        elif self.size is not None:
+            image = image.resize(self.size[::-1], self.resample)
+        return image if self.crop is None else image.crop(_centre(image.size, self.crop))
+
+
+@dataclass(frozen=True)
+class PatchPreprocessing:
+    """Keep the aspect ratio and cut the image into patches, as SigLIP 2 "NaFlex" wants it.
+
+    The patches and the shape of their grid are packed into one array of fixed shape.
+
+    Parameters
+    ----------
+    patch : int
+        Edge of a patch.
+    most_patches : int
+        How many patches an image has at most.
+    resample : PIL.Image.Resampling
+        Filter.
+    levels : ndarray of shape (3, 256)
+        What each value of each channel becomes.
+    """
+
+    patch: int
+    most_patches: int
+    resample: Image.Resampling
+    levels: NDArray[np.float32]
+
+    def __call__(self, image: Image.Image) -> NDArray[np.float32]:
+        """Prepare one image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        ndarray of shape (3, most_patches + 1, patch * patch)
+            One row per patch, zeros where there is none; the last row begins with the height
+            and the width of the grid of patches.
+        """
+        rows, columns = patch_grid(image.height, image.width, self.patch, self.most_patches)
+        size = (columns * self.patch, rows * self.patch)
+        pixels = normalised_pixels(image.convert("RGB").resize(size, self.resample), self.levels)
+        grid = pixels.reshape(3, rows, self.patch, columns, self.patch).swapaxes(2, 3)
+        packed = np.zeros((3, self.most_patches + 1, self.patch**2), dtype=np.float32)
+        packed[:, : rows * columns] = grid.reshape(3, rows * columns, -1)
+        packed[:, -1, :2] = rows, columns
+        return packed
+
+
+def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
+    """Read how a model wants its images.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+
+    Returns
+    -------
+    ImagePreprocessing or PatchPreprocessing
+        Call it on images.
+    """
+    settings, path = _read_settings(folder)
+    kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
+    levels = _levels(settings, kind)
+    try:
+        if kind.startswith("Siglip2") or "max_num_patches" in settings:
+            return PatchPreprocessing(
+                patch=int(settings.get("patch_size", 16)),
+                most_patches=int(settings.get("max_num_patches", 256)),
+                resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
+                levels=levels,
+            )
+        return ImagePreprocessing(
+            size=_resize_size(settings),
+            crop=_crop_size(settings, kind),
+            resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
+            levels=levels,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{str(path)!r} asks for preprocessing that nouncut does not know ({error}): it takes "
+            "a size of 'shortest_edge' with a centre crop, or of 'height' and 'width'."
+        ) from error
+
+
+def normalised_pixels(image: Image.Image, levels: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Look every value of an image up.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        An RGB image.
+    levels : ndarray of shape (3, 256)
+        What each value of each channel becomes.
+
+    Returns
+    -------
+    ndarray of shape (3, height, width)
+        Normalised pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from nouncut.models.preprocess import normalised_pixels
+    >>> levels = np.tile(np.arange(256, dtype=np.float32) / 255, (3, 1))
+    >>> normalised_pixels(Image.new("RGB", (1, 1), (255, 0, 51)), levels).ravel()
+    array([1. , 0. , 0.2], dtype=float32)
+    """
+    pixels = np.asarray(image)
+    return np.stack([levels[channel][pixels[..., channel]] for channel in range(3)])
+
+
+def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[int, int]:
+    """Return the largest grid of patches that an image may have, by bisecting its scale.
+
+    Parameters
+    ----------
+    height, width : int
+        Size of the image.
+    patch : int
+        Edge of a patch.
+    most_patches : int
+        How many patches there may be.
+
+    Returns
+    -------
+    rows, columns : int
+        Shape of the grid.
+
+    Examples
+    --------
+    >>> from nouncut.models.preprocess import patch_grid
+    >>> patch_grid(480, 640, patch=16, most_patches=256)
+    (14, 18)
+    """
+
+    def grid(scale: float) -> tuple[int, int]:
+        rows, columns = (math.ceil(edge * scale / patch) for edge in (height, width))
+        return max(1, rows), max(1, columns)
+
+    # The bounds and the precision are those of the processor in transformers.
+    low, high, precision = 1e-6, 100.0, 1e-5
+    while high - low >= precision:
+        middle = (low + high) / 2
+        if math.prod(grid(middle)) <= most_patches:
+            low = middle
+        else:
+            high = middle
+    return grid(low)
+
+
+def _read_settings(folder: Path) -> tuple[Mapping[str, Any], Path]:
+    for name in _CONFIG_FILES:
+        path = folder / name
+        if path.is_file():
+            settings = json.loads(path.read_text(encoding="utf-8"))
+            # Newer processors keep the settings for images and for texts in one file.
+            return settings.get("image_processor", settings), path
+    raise ValueError(
+        f"{str(folder)!r} has no preprocessor_config.json, which tells how the model wants its "
+        "images: save the model's image processor there with save_pretrained."
+    )
+
+
+def _resize_size(settings: Mapping[str, Any]) -> tuple[int, int] | int | None:
+    if not settings.get("do_resize", True):
+        return None
+    size = settings["size"]
+    if isinstance(size, int):
+        return size
+    if "height" in size:
+        return int(size["height"]), int(size["width"])
+    if size.get("longest_edge"):
+        raise ValueError("size has a 'longest_edge'")
+    return int(size["shortest_edge"])
+
+
+def _crop_size(settings: Mapping[str, Any], kind: str) -> tuple[int, int] | None:
+    if settings.get("do_center_crop", kind.startswith("CLIP")):
+        crop = settings["crop_size"]
+        return (crop, crop) if isinstance(crop, int) else (int(crop["height"]), int(crop["width"]))
+    if not isinstance(_resize_size(settings), tuple):
+        raise ValueError("its images keep different shapes")
+    return None
+
+
+def _levels(settings: Mapping[str, Any], kind: str) -> NDArray[np.float32]:
+    levels = np.tile(np.arange(256, dtype=np.float64), (3, 1))
+    if settings.get("do_rescale", True):
+        levels *= settings.get("rescale_factor", 1 / 255)
+    scaled = levels.astype(np.float32)
+    if settings.get("do_normalize", True):
+        family = "Siglip" if kind.startswith("Siglip") else "CLIP"
+        means, deviations = _NORMALISATION[family]
+        mean = np.array(settings.get("image_mean", means), dtype=np.float32)
+        deviation = np.array(settings.get("image_std", deviations), dtype=np.float32)
+        scaled = (scaled - mean[:, None]) / deviation[:, None]
+    return scaled
+
+
+def _scaled_to_shortest(size: tuple[int, int], shortest: int) -> tuple[int, int]:
+    width, height = size
+    if width <= height:
+        return shortest, int(shortest * height / width)
+    return int(shortest * width / height), shortest
+
+
+def _centre(size: tuple[int, int], crop: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Return the box of the centre; Pillow fills with black where it is larger than the image."""
+    left, top = (size[0] - crop[1]) // 2, (size[1] - crop[0]) // 2
+    return left, top, left + crop[1], top + crop[0]
+
+
+def _resize_centre(
+    image: Image.Image, size: tuple[int, int], crop: tuple[int, int], resample: Image.Resampling
+) -> Image.Image:
+    """Resize only the centre that a crop will keep.
+
+    A strip one pixel wide would otherwise grow to hundreds of megabytes.
+    """
+    inside = (min(crop[0], size[1]), min(crop[1], size[0]))
+    left, top, right, bottom = _centre(size, inside)
+    across, down = image.width / size[0], image.height / size[1]
+    box = (left * across, top * down, right * across, bottom * down)
+    resized = image.resize(inside[::-1], resample, box=box)
+    return resized.crop(_centre(resized.size, crop))

@@ -1,0 +1,1 @@
+"""The paper's laboratory: baselines, data sets, published values, tables and benchmarks."""

@@ -1,0 +1,1 @@
+"""Runs of the baselines and ablations on a data set."""

@@ -1,0 +1,176 @@
+"""From a data set's images to features: what is stored is read, only the rest is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.compute.progress import Progress, silent
+from nouncut.compute.threads import count_threads, run_tasks
+from nouncut.errors import ImageError, InputError
+from nouncut.images.find import SkippedFile
+from nouncut.models.encoder import Encoder
+from nouncut.paper.bench.files import write_whole_array
+from nouncut.paper.datasets.dataset import ImageSource
+from nouncut.runs.encode import EncodedImages, _image_space
+from nouncut.store.store import FeatureStore
+
+_IMAGES_AT_ONCE = 64
+_KEYS_AT_ONCE = 4096
+
+
+class EncodedSource(NamedTuple):
+    """The images of a source that have features.
+
+    Parameters
+    ----------
+    images : EncodedImages
+        With their features.
+    kept : ndarray of shape (n_images,)
+        Their places in the source; broken images are left out.
+    """
+
+    images: EncodedImages
+    kept: NDArray[np.intp]
+
+
+def source_keys(source: ImageSource, folder: Path, progress: Progress | None = None) -> list[str]:
+    """Return the keys of a source's images, reading its files only if they are new or changed.
+
+    Parameters
+    ----------
+    source : ImageSource
+        The images.
+    folder : Path
+        Where keys are kept.
+    progress : callable, optional
+        Called with the stage, the number done and of all.
+
+    Returns
+    -------
+    list of str
+        One per image.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.bench.encoding import source_keys
+    >>> from nouncut.paper.datasets.dataset import FileImages
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.jpg").write_bytes(b"pixels")
+    ...     source_keys(FileImages((Path(folder, "a.jpg"),)), Path(folder))
+    6
+    ['e3e4e4aa15c8eae7aade44dc94db823fa1da8230']
+    """
+    path = folder / f"keys-{source.stamp()}.npy"
+    if path.exists():
+        stored: list[str] = np.load(path, allow_pickle=False).tolist()
+        return stored
+    report = progress or silent
+    keys = [""] * len(source)
+
+    def read(index: int) -> None:
+        keys[index] = source.key(index)
+
+    for start in range(0, len(source), _KEYS_AT_ONCE):
+        stop = min(len(source), start + _KEYS_AT_ONCE)
+        run_tasks(read, range(start, stop), count_threads(-1))
+        report("reading files", stop, len(source))
+    write_whole_array(path, np.array(keys))
+    return keys
+
+
+def encode_source(
+    source: ImageSource,
+    keys: Sequence[str],
+    encoder: Encoder,
+    store: FeatureStore,
+    progress: Progress | None = None,
+) -> EncodedSource:
+    """Encode the images that have no features yet.
+
+    Parameters
+    ----------
+    source : ImageSource
+        The images.
+    keys : sequence of str
+        From `source_keys`.
+    encoder : Encoder
+        The model.
+    store : FeatureStore
+        Where features are kept.
+    progress : callable, optional
+        Called with the stage, the number done and of all.
+
+    Returns
+    -------
+    EncodedSource
+        The images with features.
+
+    Raises
+    ------
+    InputError
+        If no image can be opened.
+
+    Examples
+    --------
+    >>> from nouncut.paper.bench.encoding import encode_source, source_keys
+    >>> keys = source_keys(dataset.test, folder)  # doctest: +SKIP
+    >>> encode_source(dataset.test, keys, encoder, store).images.semantic()  # doctest: +SKIP
+    """
+    report = progress or silent
+    space = _image_space(encoder)
+    missing = store.missing(space, keys)
+    skipped: list[SkippedFile] = []
+    done = 0
+    for batch in _prepared(source, missing, encoder):
+        good = [(i, array) for i, array in batch if not isinstance(array, ImageError)]
+        bad = [(i, error) for i, error in batch if isinstance(error, ImageError)]
+        skipped.extend(SkippedFile(source.place(i), error.reason) for i, error in bad)
+        if good:
+            rows = encoder.encode_prepared(np.stack([array for _, array in good]))
+            store.append(space, [keys[i] for i, _ in good], rows)
+        done += len(batch)
+        report("encoding images", done, len(missing))
+    broken = {keys[i] for i in store.missing(space, keys)}
+    kept = np.array([i for i, key in enumerate(keys) if key not in broken], dtype=np.intp)
+    if not len(kept):
+        raise InputError(f"None of {len(keys)} images can be opened: {skipped[0].reason}.")
+    images = EncodedImages(
+        paths=tuple(source.place(int(i)) for i in kept),
+        skipped=tuple(skipped),
+        n_encoded=len(missing) - len(skipped),
+        hashes=tuple(keys[i] for i in kept),
+        _encoder=encoder,
+        _store=store,
+    )
+    return EncodedSource(images, kept)
+
+
+def _prepared(
+    source: ImageSource, indices: Sequence[int], encoder: Encoder
+) -> Iterator[list[tuple[int, Any]]]:
+    """Yield batches of prepared images; one batch is prepared while the model has another."""
+
+    def prepare(index: int) -> NDArray[np.float32] | ImageError:
+        try:
+            return encoder.prepare(source.open(index))
+        except ImageError as error:
+            return error
+
+    waiting: list[tuple[int, Future[Any]]] = []
+    with ThreadPoolExecutor(count_threads(-1)) as pool:
+        for start in range(0, len(indices), _IMAGES_AT_ONCE):
+            part = indices[start : start + _IMAGES_AT_ONCE]
+            begun = [(i, pool.submit(prepare, i)) for i in part]
+            if waiting:
+                yield [(i, future.result()) for i, future in waiting]
+            waiting = begun
+        if waiting:
+            yield [(i, future.result()) for i, future in waiting]

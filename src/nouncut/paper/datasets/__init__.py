@@ -1,0 +1,1 @@
+"""Labelled data sets in their original layouts."""

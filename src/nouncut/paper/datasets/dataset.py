@@ -1,0 +1,279 @@
+"""What every data set is: images to choose nouns by, images to cluster, and their classes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from nouncut.errors import printable_path
+from nouncut.images.hashing import content_hash
+from nouncut.images.open import open_image
+
+_DIGEST_BYTES = 20
+
+
+class DatasetFilesError(FileNotFoundError):
+    """Raised where the files of a data set are missing or not what they should be.
+
+    Examples
+    --------
+    >>> from nouncut.paper.datasets.dataset import DatasetFilesError
+    >>> print(DatasetFilesError("data: no test_batch.bin"))
+    data: no test_batch.bin
+    """
+
+
+class ImageSource(Protocol):
+    """A sequence of images that features can be computed from and found by."""
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+
+    def open(self, index: int) -> Image.Image:
+        """Return an image, upright and RGB."""
+
+    def key(self, index: int) -> str:
+        """Return what an image's features are stored under: a hash of its content."""
+
+    def place(self, index: int) -> Path:
+        """Return where an image is, for people."""
+
+    def stamp(self) -> str:
+        """Return what changes when the files do, without reading them."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Labelled images, in the two parts that the paper's protocol asks for.
+
+    Parameters
+    ----------
+    name : str
+        As the paper's tables have it, where they do.
+    train : ImageSource
+        What nouns are chosen by; the same as `test` where there is no other part.
+    test : ImageSource
+        What is clustered and scored.
+    labels : ndarray of shape (n_test,)
+        The class of every test image.
+    class_names : tuple of str
+        The classes in the order of the labels; synonyms are separated by commas.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nouncut.paper.datasets.dataset import Dataset, FileImages
+    >>> images = FileImages(())
+    >>> Dataset("empty", images, images, np.array([], dtype=int), ("cat",)).class_names
+    ('cat',)
+    """
+
+    name: str
+    train: ImageSource
+    test: ImageSource
+    labels: NDArray[np.intp]
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CentreCrop:
+    """Scale an image to a shortest side and keep its centre, as is usual for ImageNet.
+
+    Parameters
+    ----------
+    shortest : int
+        Shortest side after scaling.
+    side : int
+        Side of the square that is kept.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from nouncut.paper.datasets.dataset import CentreCrop
+    >>> CentreCrop(256, 224)(Image.new("RGB", (640, 480))).size
+    (224, 224)
+    """
+
+    shortest: int
+    side: int
+
+    def __call__(self, image: Image.Image) -> Image.Image:
+        """Return the centre of an image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        PIL.Image.Image
+            A square.
+        """
+        least = min(image.size)
+        width, height = (int(self.shortest * edge / least) for edge in image.size)
+        scaled = image.resize((width, height), Image.Resampling.BICUBIC)
+        left, top = round((width - self.side) / 2), round((height - self.side) / 2)
+        return scaled.crop((left, top, left + self.side, top + self.side))
+
+
+@dataclass(frozen=True)
+class FileImages:
+    """Images in files of their own.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        The files.
+    crop : CentreCrop, optional
+        What is done to every image before a model sees it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.dataset import FileImages
+    >>> len(FileImages((Path("cat.jpg"), Path("dog.jpg"))))
+    2
+    """
+
+    paths: tuple[Path, ...]
+    crop: CentreCrop | None = None
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def open(self, index: int) -> Image.Image:
+        """Return an image, upright and RGB."""
+        image = open_image(self.paths[index])
+        return image if self.crop is None else self.crop(image)
+
+    def key(self, index: int) -> str:
+        """Return the hash of the file, and what is cut from it."""
+        crop = self.crop
+        suffix = "" if crop is None else f" {crop.shortest}/{crop.side}"
+        return content_hash(self.paths[index]) + suffix
+
+    def place(self, index: int) -> Path:
+        """Return the file."""
+        return self.paths[index]
+
+    def stamp(self) -> str:
+        """Return a hash of the files' names, sizes and times."""
+        return _stamp(self.paths, repr(self.crop))
+
+
+@dataclass(frozen=True)
+class PixelImages:
+    """Small images of one size, one after the other in files of raw bytes.
+
+    Parameters
+    ----------
+    files : tuple of Path
+        The files.
+    shape : tuple of int
+        Colours, and the two sides in the order of the file.
+    header : int, default=0
+        Bytes before the pixels of every image.
+    by_columns : bool, default=False
+        Whether pixels run down the columns rather than along the rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.dataset import PixelImages
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "batch.bin")
+    ...     _ = path.write_bytes(bytes([7] + [255] * 4 + [0] * 8))
+    ...     images = PixelImages((path,), (3, 2, 2), header=1)
+    ...     len(images), images.open(0).getpixel((0, 0)), int(images.headers()[0, 0])
+    (1, (255, 0, 0), 7)
+    """
+
+    files: tuple[Path, ...]
+    shape: tuple[int, int, int]
+    header: int = 0
+    by_columns: bool = False
+
+    def __len__(self) -> int:
+        return sum(len(records) for records in self._records)
+
+    def open(self, index: int) -> Image.Image:
+        """Return an image."""
+        pixels = self._pixels(index).reshape(self.shape)
+        order = (2, 1, 0) if self.by_columns else (1, 2, 0)
+        return Image.fromarray(np.ascontiguousarray(pixels.transpose(order)))
+
+    def key(self, index: int) -> str:
+        """Return the hash of the pixels."""
+        digest = hashlib.blake2b(repr(self.shape).encode(), digest_size=_DIGEST_BYTES)
+        digest.update(bytes([self.by_columns]) + self._pixels(index).tobytes())
+        return digest.hexdigest()
+
+    def place(self, index: int) -> Path:
+        """Return the file that an image is in, and its number there."""
+        file, row = self._locate(index)
+        return self.files[file] / f"image {row}"
+
+    def stamp(self) -> str:
+        """Return a hash of the files' names, sizes and times."""
+        return _stamp(self.files, repr((self.shape, self.header, self.by_columns)))
+
+    def headers(self) -> NDArray[np.uint8]:
+        """Return the bytes before the pixels.
+
+        Returns
+        -------
+        ndarray of shape (n_images, header)
+            The bytes of every image.
+        """
+        return np.concatenate([records[:, : self.header] for records in self._records])
+
+    @cached_property
+    def _records(self) -> list[NDArray[np.uint8]]:
+        return [self._map(path) for path in self.files]
+
+    def _map(self, path: Path) -> NDArray[Any]:
+        size = self.header + int(np.prod(self.shape))
+        n_bytes = path.stat().st_size
+        if n_bytes == 0 or n_bytes % size:
+            raise DatasetFilesError(
+                f"{printable_path(path)} has {n_bytes:,} bytes, which is no multiple of the "
+                f"{size:,} of an image: it is not whole, or another kind of file. Fetch it again."
+            )
+        return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, size)
+
+    def _locate(self, index: int) -> tuple[int, int]:
+        for file, records in enumerate(self._records):
+            if index < len(records):
+                return file, index
+            index -= len(records)
+        raise IndexError(index)
+
+    def _pixels(self, index: int) -> NDArray[np.uint8]:
+        file, row = self._locate(index)
+        return self._records[file][row, self.header :]
+
+
+def _stamp(paths: Sequence[Path], more: str) -> str:
+    digest = hashlib.blake2b(more.encode(), digest_size=_DIGEST_BYTES)
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except FileNotFoundError as error:
+            raise DatasetFilesError(
+                f"{printable_path(path)} belongs to the data set and is not there. Unpack the data "
+                "set again."
+            ) from error
+        digest.update(os.fsencode(path.absolute()))
+        digest.update(f"\0{status.st_size} {status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()

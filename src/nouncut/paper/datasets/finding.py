@@ -1,0 +1,190 @@
+"""Finding the files of a data set, and reading its lists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.errors import printable_path
+from nouncut.images.formats import image_suffixes
+from nouncut.paper.datasets.dataset import DatasetFilesError
+
+
+def need(folder: Path, *names: str) -> Path:
+    """Return the first of some files or folders that is there.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to look.
+    *names : str
+        What it may be called.
+
+    Returns
+    -------
+    Path
+        The file or folder.
+
+    Raises
+    ------
+    DatasetFilesError
+        If none is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.finding import need
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "val").mkdir()
+    ...     need(Path(folder), "test", "val").name
+    'val'
+    """
+    for name in names:
+        if (folder / name).exists():
+            return folder / name
+    raise DatasetFilesError(f"{printable_path(folder)} has no {' or '.join(names)}.")
+
+
+def lines(path: Path) -> list[str]:
+    r"""Return the lines of a text file that say something.
+
+    Parameters
+    ----------
+    path : Path
+        A UTF-8 file.
+
+    Returns
+    -------
+    list of str
+        Stripped lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.finding import lines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "classes.txt")
+    ...     _ = path.write_text("cat\n\ndog\n")
+    ...     lines(path)
+    ['cat', 'dog']
+    """
+    text = path.read_text("utf-8", errors="surrogateescape")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def packaged_lines(name: str) -> list[str]:
+    """Return the lines of a list that comes with nouncut.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+
+    Returns
+    -------
+    list of str
+        Lines.
+
+    Examples
+    --------
+    >>> from nouncut.paper.datasets.finding import packaged_lines
+    >>> len(packaged_lines("imagenet-dogs.txt"))
+    15
+    """
+    data = files("nouncut.paper.datasets").joinpath("data", name)
+    return data.read_text("utf-8").splitlines()
+
+
+def images_in(folder: Path) -> list[Path]:
+    """Return the image files in a folder and its subfolders.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by the bytes of their paths; hidden ones are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.finding import images_in
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b.jpg", "a.JPEG", "notes.txt"):
+    ...         Path(folder, name).touch()
+    ...     [path.name for path in images_in(Path(folder))]
+    ['a.JPEG', 'b.jpg']
+    """
+    return sorted(_walk(folder, image_suffixes()), key=os.fsencode)
+
+
+def _walk(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith(".") and os.path.splitext(name)[1].lower() in suffixes:
+                yield Path(place, name)
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the folders in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by the bytes of their names; hidden ones are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.finding import subfolders
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("dog", "cat", ".hidden"):
+    ...         Path(folder, name).mkdir()
+    ...     [path.name for path in subfolders(Path(folder))]
+    ['cat', 'dog']
+    """
+    found = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
+    return sorted(found, key=os.fsencode)
+
+
+def numbered(classes: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
+    """Return classes as their places in a list.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        The class of every image.
+    names : sequence of str
+        All classes.
+
+    Returns
+    -------
+    ndarray of shape (n_images,)
+        Numbers.
+
+    Examples
+    --------
+    >>> from nouncut.paper.datasets.finding import numbered
+    >>> numbered(["dog", "cat"], ["cat", "dog"])
+    array([1, 0])
+    """
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[name] for name in classes], dtype=np.intp)

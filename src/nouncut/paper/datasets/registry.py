@@ -1,0 +1,253 @@
+"""The sixteen data sets of the paper: their names, their folders, where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from nouncut.errors import printable_path
+from nouncut.paper.datasets import cifar, fine_grained, imagenet, stl, textures, ucf
+from nouncut.paper.datasets.dataset import Dataset, DatasetFilesError
+from nouncut.paper.datasets.folders import load_folders
+
+_IMAGENET_FOLDERS = ("imagenet", "ImageNet-1K", "ILSVRC2012", "imagenet-1k", "ILSVRC/Data/CLS-LOC")
+_IMAGENET_SOURCE = (
+    "https://image-net.org/download.php (ILSVRC2012: the training and validation images, unpacked "
+    "into train/ and val/ with a folder per synset, or val/ flat beside ILSVRC2012_devkit_t12)"
+)
+
+
+class KnownDataset(NamedTuple):
+    """A data set of the paper.
+
+    Parameters
+    ----------
+    title : str
+        What the paper's tables call it.
+    folders : tuple of str
+        What its folder may be called.
+    source : str
+        Where its official files are.
+    load : callable
+        From its folder to the data set.
+    """
+
+    title: str
+    folders: tuple[str, ...]
+    source: str
+    load: Callable[[Path], Dataset]
+
+
+KNOWN: dict[str, KnownDataset] = {
+    "stl-10": KnownDataset(
+        "STL-10",
+        ("stl10_binary", "STL-10"),
+        "https://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
+        stl.load_stl10,
+    ),
+    "cifar-10": KnownDataset(
+        "CIFAR-10",
+        ("cifar-10-batches-bin", "CIFAR-10", "cifar-10-batches-py"),
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        cifar.load_cifar10,
+    ),
+    "cifar-20": KnownDataset(
+        "CIFAR-20",
+        ("cifar-100-binary", "CIFAR-20", "CIFAR-100", "cifar-100-python"),
+        "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+        cifar.load_cifar20,
+    ),
+    "imagenet-10": KnownDataset(
+        "ImageNet-10",
+        ("ImageNet-10", *_IMAGENET_FOLDERS),
+        _IMAGENET_SOURCE,
+        imagenet.load_imagenet10,
+    ),
+    "imagenet-dogs": KnownDataset(
+        "ImageNet-Dogs",
+        ("ImageNet-Dogs", *_IMAGENET_FOLDERS),
+        _IMAGENET_SOURCE,
+        imagenet.load_imagenet_dogs,
+    ),
+    "dtd": KnownDataset(
+        "DTD",
+        ("dtd", "DTD"),
+        "https://www.robots.ox.ac.uk/~vgg/data/dtd/download/dtd-r1.0.1.tar.gz",
+        textures.load_dtd,
+    ),
+    "ucf-101": KnownDataset(
+        "UCF-101",
+        ("UCF-101", "UCF101", "ucf101"),
+        "https://www.crcv.ucf.edu/data/UCF101.php (the videos, of which the middle frames are "
+        "used, and the train/test splits for action recognition)",
+        ucf.load_ucf101,
+    ),
+    "imagenet-1k": KnownDataset(
+        "ImageNet-1K", _IMAGENET_FOLDERS, _IMAGENET_SOURCE, imagenet.load_imagenet
+    ),
+    "imagenet-c": KnownDataset(
+        "ImageNet-C",
+        ("ImageNet-C", "imagenet-c"),
+        "https://zenodo.org/records/2235448",
+        imagenet.load_imagenet_c,
+    ),
+    "imagenet-v2": KnownDataset(
+        "ImageNet-V2",
+        ("imagenetv2-matched-frequency-format-val", "ImageNet-V2", "imagenet-v2"),
+        "https://huggingface.co/datasets/vaishaal/ImageNetV2",
+        imagenet.load_imagenet_v2,
+    ),
+    "imagenet-s": KnownDataset(
+        "ImageNet-S",
+        ("ImageNet-Sketch", "imagenet-sketch", "sketch", "ImageNet-S"),
+        "https://github.com/HaohanWang/ImageNet-Sketch",
+        imagenet.load_imagenet_sketch,
+    ),
+    "aircraft": KnownDataset(
+        "Aircraft",
+        ("fgvc-aircraft-2013b", "Aircraft", "aircraft"),
+        "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/",
+        fine_grained.load_aircraft,
+    ),
+    "food": KnownDataset(
+        "Food",
+        ("food-101", "Food-101", "Food"),
+        "https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
+        fine_grained.load_food,
+    ),
+    "flowers": KnownDataset(
+        "Flowers",
+        ("flowers-102", "Flowers-102", "Flowers"),
+        "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/ (102flowers.tgz, imagelabels.mat and "
+        "setid.mat)",
+        fine_grained.load_flowers,
+    ),
+    "pets": KnownDataset(
+        "Pets",
+        ("oxford-iiit-pet", "Pets", "pets"),
+        "https://www.robots.ox.ac.uk/~vgg/data/pets/",
+        fine_grained.load_pets,
+    ),
+    "cars": KnownDataset(
+        "Cars",
+        ("stanford-cars", "stanford_cars", "Cars", "cars"),
+        "https://ai.stanford.edu/~jkrause/cars/car_dataset.html",
+        fine_grained.load_cars,
+    ),
+}
+_ALIASES = {
+    "imagenet": "imagenet-1k",
+    "imagenet-sketch": "imagenet-s",
+    "food-101": "food",
+    "flowers-102": "flowers",
+    "fgvc-aircraft": "aircraft",
+    "oxford-pets": "pets",
+    "stanford-cars": "cars",
+}
+
+
+def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
+    """Load a data set of the paper, or any folder with a folder per class.
+
+    Parameters
+    ----------
+    data : str
+        A name (see `KNOWN`; case and hyphens do not matter), for ImageNet-C with a corruption and
+        a severity ("imagenet-c/fog/3"); or a folder.
+    data_root : Path, optional
+        The folder that holds the data sets' folders.
+
+    Returns
+    -------
+    Dataset
+        The data set.
+
+    Raises
+    ------
+    DatasetFilesError
+        If files are missing; the message says where they can be had.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from nouncut.paper.datasets.registry import load_dataset
+    >>> load_dataset("cifar10", Path("."))
+    Traceback (most recent call last):
+    ...
+    nouncut.paper.datasets.dataset.DatasetFilesError: CIFAR-10 is not in '.': no folder
+    cifar-10-batches-bin or CIFAR-10 or cifar-10-batches-py there. Its official files:
+    https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
+    """
+    name = find_name(data)
+    if name is None or (data_root is None and Path(data).is_dir()):
+        return _load_own(data)
+    known = KNOWN[name]
+    if data_root is None:
+        raise DatasetFilesError(
+            f"Where is {known.title}? Name the folder that holds it with --data-root (data_root). "
+            f"Its official files: {known.source}"
+        )
+    folder = _find_folder(known, data_root).joinpath(*_inside(data))
+    try:
+        return known.load(folder)
+    except FileNotFoundError as error:
+        raise DatasetFilesError(
+            f"{known.title} is not whole. {error} Its official files: {known.source}"
+        ) from error
+
+
+def find_name(data: str) -> str | None:
+    """Return which data set of the paper a name stands for.
+
+    Parameters
+    ----------
+    data : str
+        What the user wrote.
+
+    Returns
+    -------
+    str or None
+        A key of `KNOWN`; None if it is something else.
+
+    Examples
+    --------
+    >>> from nouncut.paper.datasets.registry import find_name
+    >>> find_name("CIFAR10"), find_name("imagenet-c/fog/3"), find_name("./photos")
+    ('cifar-10', 'imagenet-c', None)
+    """
+    first = data.split("/")[0] if data.lower().startswith("imagenet-c/") else data
+    for name in (*KNOWN, *_ALIASES):
+        if _plain(name) == _plain(first):
+            return _ALIASES.get(name, name)
+    return None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _inside(data: str) -> list[str]:
+    parts = data.split("/")[1:]
+    if any(part in ("", ".", "..") for part in parts):
+        raise DatasetFilesError(f"{data!r} is no data set. Write it as imagenet-c/fog/3.")
+    return parts
+
+
+def _find_folder(known: KnownDataset, root: Path) -> Path:
+    for folder in known.folders:
+        if (root / folder).is_dir():
+            return root / folder
+    raise DatasetFilesError(
+        f"{known.title} is not in {printable_path(root)!r}: no folder "
+        f"{' or '.join(known.folders)} there. Its official files: {known.source}"
+    )
+
+
+def _load_own(data: str) -> Dataset:
+    if not Path(data).is_dir():
+        raise DatasetFilesError(
+            f"{printable_path(data)} is neither a folder nor a data set that has a name here "
+            f"({', '.join(KNOWN)})."
+        )
+    return load_folders(Path(data))

@@ -1,0 +1,1 @@
+"""The paper's tables, with published values beside measured ones."""

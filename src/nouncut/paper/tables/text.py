@@ -1,0 +1,280 @@
+"""Tables as Markdown, LaTeX, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nouncut.paper.tables.significance import FEWEST_DATASETS, compare_methods
+from nouncut.paper.tables.table import METRICS, Cell, Table, TableRow
+
+_ABSENT = "-"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown.
+
+    Parameters
+    ----------
+    table : Table
+        The numbers.
+
+    Returns
+    -------
+    str
+        With a line on what is published, and the test over data sets where there are several. The
+        best measured value of a column is bold.
+
+    Examples
+    --------
+    >>> from nouncut.paper.tables.table import build_table
+    >>> from nouncut.paper.tables.text import markdown
+    >>> from nouncut.paper.tables.layouts import table_layout
+    >>> text = markdown(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
+    >>> print(text.splitlines()[2][:66])
+    | method | CIFAR-10 NMI | published | CIFAR-10 ACC | published | C
+    """
+    header = ["method", *(_column_titles(table)), "s per run"]
+    body = []
+    for section, row in _with_sections(table):
+        if section:
+            body.append([f"*{_plain(section)}*", *[""] * (len(header) - 1)])
+        title = _plain(row.row.title) + ("" if row.row.method else " (published only)")
+        body.append([title, *_row_texts(table, row, "**{}**"), _seconds(row)])
+    lines = [_table_line(header), "|" + "---|" * len(header), *map(_table_line, body)]
+    return "\n".join([*_heading(table), *lines, *_remarks(table)]) + "\n"
+
+
+def latex(table: Table) -> str:
+    r"""Return a table as LaTeX, for the package booktabs.
+
+    Parameters
+    ----------
+    table : Table
+        The numbers.
+
+    Returns
+    -------
+    str
+        A ``table`` environment.
+
+    Examples
+    --------
+    >>> from nouncut.paper.tables.table import build_table
+    >>> from nouncut.paper.tables.text import latex
+    >>> from nouncut.paper.tables.layouts import table_layout
+    >>> text = latex(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
+    >>> text.splitlines()[0]
+    '\\begin{table}'
+    """
+    titles = _column_titles(table)
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_escaped(table.layout.caption)} Model: {_escaped(table.model)}.}}",
+        rf"\begin{{tabular}}{{l{'r' * len(titles)}}}",
+        r"\toprule",
+        " & ".join(["Method", *map(_escaped, titles)]) + r" \\",
+        r"\midrule",
+    ]
+    for section, row in _with_sections(table):
+        if section:
+            lines.append(rf"\multicolumn{{{len(titles) + 1}}}{{l}}{{{_escaped(section)}}} \\")
+        mark = "" if row.row.method else r"$^{\dagger}$"
+        values = _row_texts(table, row, r"\textbf{{{}}}", plus_minus=r"$\pm$")
+        lines.append(" & ".join([_escaped(row.row.title) + mark, *values]) + r" \\")
+    note = rf"$^{{\dagger}}$ Published values only ({_escaped(table.backbone)} or from pixels)."
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", note, r"\end{table}"]) + "\n"
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """Return a table as one record per cell.
+
+    Parameters
+    ----------
+    table : Table
+        The numbers.
+
+    Returns
+    -------
+    list of dict
+        For JSON.
+
+    Examples
+    --------
+    >>> from nouncut.paper.tables.table import build_table
+    >>> from nouncut.paper.tables.text import records
+    >>> from nouncut.paper.tables.layouts import table_layout
+    >>> found = records(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
+    >>> found[0]["title"], found[0]["published"]
+    ('TAC (KMeans)', 80.8)
+    """
+    return [
+        {
+            "table": table.layout.name,
+            "model": table.model,
+            "section": row.row.section,
+            "title": row.row.title,
+            "method": row.row.method,
+            "vocabulary": row.row.vocabulary,
+            "dataset": dataset,
+            "metric": metric,
+            "mean": cell.mean,
+            "deviation": cell.deviation,
+            "seeds": len(cell.measured),
+            "published": cell.published,
+            "published_model": None if cell.published is None else table.backbone,
+            "seconds": row.seconds,
+        }
+        for row in table.rows
+        for (dataset, metric), cell in row.cells.items()
+    ]
+
+
+def csv_text(rows: Sequence[dict[str, Any]]) -> str:
+    r"""Return records as CSV.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Records with the same fields.
+
+    Returns
+    -------
+    str
+        With a header.
+
+    Examples
+    --------
+    >>> from nouncut.paper.tables.text import csv_text
+    >>> csv_text([{"method": "ours", "mean": 92.0}])
+    'method,mean\nours,92.0\n'
+    """
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def plain_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return any rows as a Markdown table.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Titles of the columns.
+    rows : sequence of sequence of str
+        What stands in them.
+
+    Returns
+    -------
+    str
+        The table.
+
+    Examples
+    --------
+    >>> from nouncut.paper.tables.text import plain_markdown
+    >>> print(plain_markdown(["stage", "s"], [["graphs", "1.2"]]), end="")
+    | stage | s |
+    |---|---|
+    | graphs | 1.2 |
+    """
+    lines = [_table_line(header), "|" + "---|" * len(header), *map(_table_line, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(table: Table) -> list[str]:
+    seeds = {len(cell.measured) for row in table.rows for cell in row.cells.values()} - {0}
+    over = f", {'one seed' if max(seeds) == 1 else f'mean of {max(seeds)} seeds'}" if seeds else ""
+    return [f"**{table.layout.caption}** Model {_plain(table.model)}{over}.", ""]
+
+
+def _remarks(table: Table) -> Iterator[str]:
+    if any(table.has_published(dataset) for dataset in table.datasets):
+        yield ""
+        yield (
+            f"Published: the paper's values ({table.backbone}), not measured here. Rows marked "
+            '"published only" are methods that learn from pixels, or are not run here.'
+        )
+    found = compare_methods(table)
+    if found:
+        yield ""
+        n_datasets = max(one.n_datasets for one in found)
+        if n_datasets < FEWEST_DATASETS:
+            yield (
+                f"Wilcoxon's signed-rank test over {n_datasets} data sets cannot give p < 0.05; it "
+                f"takes {FEWEST_DATASETS}."
+            )
+        else:
+            tests = "; ".join(f"{_plain(one.title)} {one.p_value:.4f}" for one in found)
+            yield (
+                f"Wilcoxon's signed-rank test of ours against others over {n_datasets} data sets "
+                f"(NMI, two-sided p): {tests}."
+            )
+
+
+def _column_titles(table: Table) -> list[str]:
+    return [
+        title
+        for dataset in table.datasets
+        for metric in METRICS
+        for title in [f"{dataset} {metric}", *["published"] * table.has_published(dataset)]
+    ]
+
+
+def _row_texts(table: Table, row: TableRow, bold: str, plus_minus: str = "±") -> list[str]:
+    texts = []
+    for dataset in table.datasets:
+        for metric in METRICS:
+            cell = row.cells[dataset, metric]
+            text = _measured(cell, plus_minus)
+            texts.append(bold.format(text) if _is_best(table, dataset, metric, cell) else text)
+            if table.has_published(dataset):
+                texts.append(_ABSENT if cell.published is None else f"{cell.published:.1f}")
+    return texts
+
+
+def _is_best(table: Table, dataset: str, metric: str, cell: Cell) -> bool:
+    means = [row.cells[dataset, metric].mean for row in table.rows]
+    known = [round(mean, 1) for mean in means if mean is not None]
+    return cell.mean is not None and len(known) > 1 and round(cell.mean, 1) == max(known)
+
+
+def _measured(cell: Cell, plus_minus: str) -> str:
+    if cell.mean is None:
+        return _ABSENT
+    more = "" if cell.deviation is None else f" {plus_minus} {cell.deviation:.1f}"
+    return f"{cell.mean:.1f}{more}"
+
+
+def _seconds(row: TableRow) -> str:
+    return _ABSENT if row.seconds is None else f"{row.seconds:.2g}"
+
+
+def _with_sections(table: Table) -> Iterator[tuple[str, TableRow]]:
+    """Yield rows, with the section's heading beside its first row."""
+    before = ""
+    for row in table.rows:
+        yield (row.row.section if row.row.section != before else ""), row
+        before = row.row.section
+
+
+def _table_line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |"
+
+
+def _plain(text: str) -> str:
+    """Return text that means nothing to Markdown or HTML: names of folders are untrusted."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("*", r"\*")
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -1,0 +1,135 @@
+"""What a run will take, before it takes it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nouncut.method.footprint import fit_footprint
+from nouncut.models.encoder import Encoder
+
+_TRIAL_IMAGES = 8
+# Texts of one length go through a model together: with few of them it cannot show its speed.
+_TRIAL_TEXTS = 1024
+# Fewer are done before anybody has read an estimate.
+_WORTH_A_TRIAL = 64
+# A model with its libraries; see benchmarks/memory.py.
+_PROGRAM_BYTES = 800 * 2**20
+# Before they have been counted.
+_LIKELY_CLUSTERS = 30
+# Between the matrix products come softmax, selection and eigenvectors.
+_OVERHEAD = 2.0
+_GEMM_SIZE = 1024
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will roughly take.
+
+    Parameters
+    ----------
+    n_images : int
+        Images of the collection.
+    images_to_encode, texts_to_encode : int
+        How many the model has not seen yet.
+    encoding_seconds, clustering_seconds : float
+        Time.
+    n_bytes : int
+        Memory.
+    """
+
+    n_images: int
+    images_to_encode: int
+    texts_to_encode: int
+    encoding_seconds: float
+    clustering_seconds: float
+    n_bytes: int
+
+
+def estimate_run(
+    encoder: Encoder, n_images: int, images_to_encode: int, texts: list[str], n_prompts: int
+) -> Estimate:
+    """Estimate time and memory, after a short trial of the model and of the machine.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The model.
+    n_images : int
+        Images of the collection.
+    images_to_encode : int
+        How many of them have no features yet.
+    texts : list of str
+        The texts that have no features yet.
+    n_prompts : int
+        Number of prompts.
+
+    Returns
+    -------
+    Estimate
+        Rough figures.
+
+    Examples
+    --------
+    >>> from nouncut.models.choose import load_encoder
+    >>> from nouncut.runs.estimate import estimate_run
+    >>> estimate = estimate_run(load_encoder("mini", device="cpu").encoder, 100, 0, [], 7)
+    >>> estimate.encoding_seconds
+    0.0
+    """
+    encoding = 0.0
+    if images_to_encode:
+        encoding += images_to_encode * _seconds_per_image(encoder, images_to_encode)
+    if texts:
+        encoding += len(texts) * _seconds_per_text(encoder, texts)
+    # TAC's filter keeps five nouns per centre, and has a centre for 300 images or more.
+    n_nouns = max(150, n_images // 60)
+    columns = encoder.image_dim + n_prompts * n_nouns
+    footprint = fit_footprint(
+        n_images,
+        encoder.image_dim + encoder.text_dim,
+        _LIKELY_CLUSTERS,
+        n_nouns=n_nouns,
+        n_prompts=n_prompts,
+    )
+    return Estimate(
+        n_images=n_images,
+        images_to_encode=images_to_encode,
+        texts_to_encode=len(texts),
+        encoding_seconds=encoding,
+        clustering_seconds=_OVERHEAD * n_images**2 * columns / _flops(),
+        n_bytes=_PROGRAM_BYTES + footprint.most,
+    )
+
+
+def _seconds_per_image(encoder: Encoder, n_images: int) -> float:
+    from PIL import Image
+
+    if n_images < _WORTH_A_TRIAL:
+        return 0.0
+    prepared = encoder.prepare(Image.new("RGB", (640, 480)))
+    return _timed(encoder.encode_prepared, np.stack([prepared] * _TRIAL_IMAGES)) / _TRIAL_IMAGES
+
+
+def _seconds_per_text(encoder: Encoder, texts: list[str]) -> float:
+    if len(texts) < _WORTH_A_TRIAL:
+        return 0.0
+    trial = texts[:: max(1, len(texts) // _TRIAL_TEXTS)]
+    return _timed(encoder.encode_texts, trial) / len(trial)
+
+
+def _timed(function: Any, argument: Any) -> float:
+    # The first call of a model is slower than all others.
+    function(argument[:1])
+    start = time.perf_counter()
+    function(argument)
+    return time.perf_counter() - start
+
+
+def _flops() -> float:
+    """Return how many float operations this machine does in a second."""
+    matrix = np.ones((_GEMM_SIZE, _GEMM_SIZE), dtype=np.float32)
+    return 2 * _GEMM_SIZE**3 / _timed(lambda m: m @ matrix, matrix)

@@ -1,0 +1,1 @@
+"""Features on disk, found by content."""

@@ -1,0 +1,1 @@
+"""Nouns, prompts, noun filters, and names for clusters."""

@@ -1,0 +1,226 @@
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from nouncut.errors import InputError, printable_path
+from nouncut.images.find import scan_images
+
+
+def picture(path, color="red"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (4, 3), color).save(path, format="PNG")
+    return path
+
+
+def names(scan):
+    return [path.name for path in scan.files]
+
+
+def reasons(scan):
+    return {skipped.path.name: skipped.reason for skipped in scan.skipped}
+
+
+@contextmanager
+def without_privileges():
+    """Give up what the superuser may do, for a while."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    picture(tmp_path / "photos" / "b.png")
+    picture(tmp_path / "photos" / "a.JPG")
+    picture(tmp_path / "photos" / "deep" / "er" / "c.webp")
+    return tmp_path / "photos"
+
+
+def test_a_folder_is_searched_to_the_bottom_in_order(folder):
+    scan = scan_images(folder)
+    assert names(scan) == ["a.JPG", "b.png", "c.webp"]
+    assert scan.skipped == ()
+    assert scan_images(str(folder)) == scan
+
+
+def test_several_sources_overlap_without_repeats(folder):
+    sources = [folder / "deep", folder, folder / "b.png", f"{folder}/*.png"]
+    scan = scan_images(sources)
+    assert scan == scan_images(folder) == scan_images(reversed(sources))
+
+
+def test_patterns(folder):
+    assert names(scan_images(f"{folder}/*.png")) == ["b.png"]
+    assert names(scan_images(f"{folder}/**/*.[w]ebp")) == ["c.webp"]
+    assert names(scan_images(folder / "d*")) == ["c.webp"]
+    with pytest.raises(FileNotFoundError, match="Nothing matches"):
+        scan_images(f"{folder}/*.gif")
+
+
+def test_a_name_that_looks_like_a_pattern_is_taken_literally(tmp_path):
+    picture(tmp_path / "set[1]" / "x.png")
+    picture(tmp_path / "set1" / "y.png")
+    assert names(scan_images(tmp_path / "set[1]")) == ["x.png"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_lists(folder, encoding):
+    picture(folder / "Ünï.png")
+    (folder / "list.txt").write_text(
+        "# my favourites\r\nb.png\r\n\r\ndeep\r\nlost.png\r\nÜ*.png\r\n", encoding=encoding
+    )
+    scan = scan_images(folder / "list.txt")
+    assert names(scan) == ["b.png", "c.webp", "Ünï.png"]
+    assert reasons(scan) == {"lost.png": "line 5 of list.txt: does not exist"}
+
+
+def test_a_list_inside_a_folder_is_just_a_file(folder):
+    (folder / "list.txt").write_text("nowhere.png\n")
+    scan = scan_images([folder, f"{folder}/*"])
+    assert len(scan.files) == 3
+    assert reasons(scan) == {"list.txt": "not an image (.txt)"}
+
+
+def test_what_is_not_an_image_is_told_and_junk_is_not(folder):
+    for name in ("Thumbs.db", ".DS_Store", "._b.png", "desktop.ini", "notes.doc", "README"):
+        (folder / name).write_text("some text")
+    picture(folder / "__MACOSX" / "b.png")
+    picture(folder / ".hidden.png")
+    picture(folder / ".cache" / "d.png")
+    os.mkfifo(folder / "pipe.png")
+    picture(folder / "no_suffix")
+    scan = scan_images(folder)
+    assert names(scan) == ["a.JPG", "b.png", "c.webp", "no_suffix"]
+    assert reasons(scan) == {
+        "notes.doc": "not an image (.doc)",
+        "README": "not an image",
+        ".hidden.png": "hidden",
+        ".cache": "hidden",
+        "pipe.png": "not an ordinary file",
+    }
+
+
+def test_named_files_are_chosen_by_content(tmp_path):
+    odd, hidden = picture(tmp_path / "odd.dat"), picture(tmp_path / ".hidden" / "x.png")
+    text = tmp_path / "text.dat"
+    text.write_text("Dear Sir")
+    scan = scan_images([odd, hidden.parent, text])
+    assert names(scan) == ["x.png", "odd.dat"]
+    assert reasons(scan) == {"text.dat": "not an image (.dat)"}
+
+
+def test_links_in_a_circle_and_double_files(folder):
+    (folder / "deep" / "loop").symlink_to(folder)
+    (folder / "a_link").symlink_to(folder / "deep")
+    (folder / "0.png").symlink_to(folder / "b.png")
+    (folder / "broken.png").symlink_to(folder / "nowhere.png")
+    (folder / "itself.png").symlink_to(folder / "itself.png")
+    os.link(folder / "b.png", folder / "hard.png")
+    scan = scan_images(folder)
+    assert names(scan) == ["a.JPG", "b.png", "c.webp"]
+    told = reasons(scan)
+    assert told["0.png"] == told["hard.png"] == f"the same file as {folder / 'b.png'}"
+    assert told["a_link"] == f"the same folder as {folder / 'deep'}"
+    assert told["loop"] == f"the same folder as {folder}"
+    assert told["broken.png"] == "cannot be read (No such file or directory)"
+    assert "links" in told["itself.png"]
+
+
+def test_links_lead_to_other_folders(folder, tmp_path):
+    picture(tmp_path / "elsewhere" / "e.png")
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    assert names(scan_images(folder)) == ["a.JPG", "b.png", "c.webp", "e.png"]
+
+
+def test_unreadable_folders_are_told():
+    top = Path(tempfile.mkdtemp())
+    try:
+        picture(top / "a.png")
+        picture(top / "locked" / "b.png")
+        top.chmod(0o755)
+        (top / "locked").chmod(0)
+        with without_privileges():
+            scan = scan_images(top)
+            with pytest.raises(InputError, match="the folder cannot be read"):
+                scan_images(top / "locked")
+        assert names(scan) == ["a.png"]
+        assert reasons(scan) == {"locked": "the folder cannot be read (Permission denied)"}
+    finally:
+        (top / "locked").chmod(0o755)
+        shutil.rmtree(top)
+
+
+def test_odd_names(tmp_path):
+    odd = [
+        b"two\nlines.png",
+        "日本語 ñ.png".encode(),
+        b"\xff\xfe latin \xe9.png",
+        b" .png",
+        b"#.png",
+    ]
+    for name in odd:
+        picture(tmp_path / os.fsdecode(name))
+    scan = scan_images(tmp_path)
+    assert sorted(os.fsencode(path.name) for path in scan.files) == sorted(odd)
+    for path in scan.files:
+        shown = printable_path(path)
+        shown.encode()
+        assert "\n" not in shown
+    (tmp_path / "list.lst").write_bytes(b"./#.png\n" + odd[2] + b"\n")
+    assert len(scan_images(tmp_path / "list.lst").files) == 2
+
+
+def test_very_deep_folders(tmp_path):
+    # Deeper than Python calls nest.
+    deepest = tmp_path.joinpath(*["d"] * 1100)
+    os.makedirs(tmp_path / "d")
+    for depth in range(2, 1101):
+        tmp_path.joinpath(*["d"] * depth).mkdir()
+    picture(deepest / "a.png")
+    assert names(scan_images(tmp_path)) == ["a.png"]
+    (deepest / "a.png").unlink()
+    os.removedirs(deepest)
+
+
+def test_no_images(tmp_path):
+    with pytest.raises(InputError, match=r"No images found in .*nothing at all.*\.jpg"):
+        scan_images(tmp_path)
+    for number in range(3):
+        (tmp_path / f"{number}.doc").write_text("")
+    with pytest.raises(InputError, match=r"3 x not an image \(.doc\)"):
+        scan_images(tmp_path)
+    with pytest.raises(InputError, match="an empty list of paths"):
+        scan_images([])
+
+
+def test_a_missing_path_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere does not exist. Check the spelling"):
+        scan_images(tmp_path / "nowhere")
+
+
+def test_folders_of_runs_are_left_out_silently_unless_named(tmp_path):
+    folder = tmp_path / "photos"
+    run = folder / "nouncut-runs" / "photos"
+    (run / "report-thumbnails").mkdir(parents=True)
+    (run / "manifest.json").write_text('{"nouncut": "0.1.0", "status": "running"}')
+    other = folder / "web site"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"name": "not of nouncut"}')
+    for place in (folder, run / "report-thumbnails", other):
+        (place / "a.jpg").write_bytes(b"...")
+    scan = scan_images(folder)
+    assert scan.files == (folder / "a.jpg", other / "a.jpg")
+    assert [file.path.name for file in scan.skipped] == ["manifest.json"]
+    with pytest.raises(InputError, match="a run of nouncut"):
+        scan_images(run)
+    assert scan_images(run / "report-thumbnails").files == (run / "report-thumbnails" / "a.jpg",)

@@ -1,0 +1,325 @@
+import io
+import os
+import pickle
+import struct
+import time
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image, features
+
+from nouncut.errors import ImageError
+from nouncut.images.find import scan_images
+from nouncut.images.hashing import content_hash
+from nouncut.images.open import open_image
+
+# Red, green, blue and white corners: every turn of it is different.
+CORNERS = np.array(
+    [[(255, 0, 0), (0, 255, 0), (0, 0, 0)], [(0, 0, 255), (255, 255, 255), (0, 0, 0)]]
+)
+CORNERS = np.kron(CORNERS, np.ones((16, 16, 1))).astype(np.uint8)
+
+
+def noise(size=(96, 64), seed=0):
+    rng = np.random.default_rng(seed)
+    return Image.fromarray(rng.integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+
+
+def pixels(image):
+    return np.asarray(image).astype(int)
+
+
+def stored_as(orientation):
+    """Return the pixels that an EXIF orientation turns into CORNERS."""
+    turns = {
+        1: lambda a: a,
+        2: lambda a: a[:, ::-1],
+        3: lambda a: a[::-1, ::-1],
+        4: lambda a: a[::-1],
+        5: lambda a: a.transpose(1, 0, 2),
+        6: lambda a: np.rot90(a),
+        7: lambda a: np.rot90(a, 2).transpose(1, 0, 2),
+        8: lambda a: np.rot90(a, -1),
+    }
+    return Image.fromarray(np.ascontiguousarray(turns[orientation](CORNERS)))
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_images_are_upright(tmp_path, orientation, suffix):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / f"turned.{suffix}"
+    options = {"jpg": {"quality": 95, "subsampling": 0}, "webp": {"lossless": True}}
+    stored_as(orientation).save(path, exif=exif, **options.get(suffix, {}))
+    image = open_image(path)
+    assert image.size == (48, 32)
+    assert np.abs(pixels(image) - CORNERS).mean() < 3
+    assert image.info == {}
+    assert 0x0112 not in image.getexif()
+
+
+@pytest.mark.parametrize("orientation", [0, 9, 65535])
+def test_senseless_orientations_are_ignored(tmp_path, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(CORNERS).save(tmp_path / "x.png", exif=exif)
+    assert np.array_equal(pixels(open_image(tmp_path / "x.png")), CORNERS)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "RGB"])
+def test_transparency_becomes_white(tmp_path, mode):
+    path = tmp_path / "clear.png"
+    if mode == "P":
+        image = Image.new("P", (2, 1))
+        image.putpalette([255, 0, 0, 0, 0, 255])
+        image.putdata([0, 1])
+        image.save(path, transparency=1)
+    elif mode == "RGB":
+        image = Image.new("RGB", (2, 1), "red")
+        image.putpixel((1, 0), (0, 0, 255))
+        image.save(path, transparency=(0, 0, 255))
+    else:
+        image = Image.new("RGBA", (2, 1), (255, 0, 0, 255)).convert(mode)
+        image.putpixel((1, 0), (0,) * len(mode))
+        image.save(path)
+    opened = open_image(path)
+    assert opened.getpixel((1, 0)) == (255, 255, 255)
+    assert opened.getpixel((0, 0)) in {(255, 0, 0), (76, 76, 76)}
+
+
+def test_half_transparency_is_mixed_with_white(tmp_path):
+    Image.new("RGBA", (2, 2), (0, 0, 0, 128)).save(tmp_path / "x.webp", lossless=True)
+    assert open_image(tmp_path / "x.webp").getpixel((0, 0)) == (127, 127, 127)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tiff"])
+@pytest.mark.parametrize(("top", "white"), [(255, 255), (4095, 4095), (60000, 65535)])
+def test_sixteen_bits_are_scaled(tmp_path, suffix, top, white):
+    values = np.linspace(0, top, 256).reshape(16, 16).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / f"deep.{suffix}")
+    opened = pixels(open_image(tmp_path / f"deep.{suffix}"))
+    expected = np.rint(values / white * 255)
+    assert np.array_equal(opened, np.repeat(expected[..., None], 3, axis=2))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([[0.0, 0.5, 1.0]], dtype=np.float32), [0, 128, 255]),
+        (np.array([[0.0, 100.0, 255.0]], dtype=np.float32), [0, 100, 255]),
+        (np.array([[-5.0, 0.0, 5.0]], dtype=np.float32), [0, 128, 255]),
+        (np.array([[np.nan, 0.0, np.inf]], dtype=np.float32), [0, 0, 0]),
+        (np.array([[np.nan, np.nan, np.nan]], dtype=np.float32), [0, 0, 0]),
+        (np.array([[0, 1_000_000, 2_000_000]], dtype=np.int32), [0, 128, 255]),
+        (np.array([[7, 7, 7]], dtype=np.int32), [7, 7, 7]),
+        (np.array([[-7, -7, -7]], dtype=np.int32), [0, 0, 0]),
+    ],
+)
+def test_other_depths_are_scaled(tmp_path, values, expected):
+    Image.fromarray(values).save(tmp_path / "deep.tiff")
+    assert pixels(open_image(tmp_path / "deep.tiff"))[0, :, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr"])
+@pytest.mark.parametrize("suffix", ["jpg", "png", "tiff"])
+def test_other_modes_become_rgb(tmp_path, mode, suffix):
+    image = Image.new("RGB", (16, 16), (204, 204, 204)).convert(mode)
+    try:
+        image.save(tmp_path / f"x.{suffix}")
+    except OSError:
+        return
+    opened = open_image(tmp_path / f"x.{suffix}")
+    assert opened.mode == "RGB"
+    assert mode == "1" or np.abs(pixels(opened) - 204).max() <= 3
+
+
+@pytest.mark.parametrize("suffix", ["gif", "webp", "png", "tiff"])
+def test_the_first_frame_is_taken(tmp_path, suffix):
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue", "green")]
+    path = tmp_path / f"moving.{suffix}"
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    assert np.abs(pixels(open_image(path)) - (255, 0, 0)).max() <= 3
+
+
+@pytest.mark.parametrize("suffix", ["bmp", "ppm", "jp2", "avif", "jfif", "qoi"])
+def test_other_formats(tmp_path, suffix):
+    if suffix == "avif" and not features.check("avif"):
+        return
+    image = Image.new("RGB", (32, 32), (10, 200, 60))
+    if suffix == "qoi":
+        header = b"qoif" + struct.pack(">II", 1, 1) + b"\x03\x00"
+        (tmp_path / "x.qoi").write_bytes(header + b"\xfe\x0a\xc8\x3c" + b"\0" * 7 + b"\1")
+    else:
+        image.save(tmp_path / f"x.{suffix}")
+    assert len(scan_images(tmp_path).files) == 1
+    assert np.abs(pixels(open_image(tmp_path / f"x.{suffix}")) - (10, 200, 60)).max() <= 4
+
+
+def test_the_name_does_not_matter(tmp_path):
+    noise().save(tmp_path / "x.gif", format="PNG")
+    assert np.array_equal(pixels(open_image(tmp_path / "x.gif")), pixels(noise()))
+
+
+def test_min_side_decodes_large_jpegs_smaller(tmp_path):
+    path = tmp_path / "large.jpg"
+    noise((2400, 1600)).resize((4800, 3200)).save(path)
+    start = time.perf_counter()
+    assert open_image(path).size == (4800, 3200)
+    full = time.perf_counter() - start
+    start = time.perf_counter()
+    small = open_image(path, min_side=448)
+    assert time.perf_counter() - start < full
+    assert small.size == (1200, 800)
+    assert open_image(path, min_side=3300).size == (4800, 3200)
+    noise().save(tmp_path / "x.png")
+    assert open_image(tmp_path / "x.png", min_side=8).size == (96, 64)
+
+
+def png_header(width, height):
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + header
+    idat = b"IDAT" + zlib.compress(b"\0" * 1000)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part))
+        for part in (chunk, idat, b"IEND")
+    )
+
+
+def bmp_header(width, height):
+    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + info
+
+
+def test_bombs_are_refused_before_decoding(tmp_path):
+    bombs = {
+        "bomb.png": png_header(60000, 60000),
+        "bomb.bmp": bmp_header(60000, 60000),
+        "bomb.gif": b"GIF89a" + struct.pack("<HHBBB", 60000, 60000, 0, 0, 0) + b",",
+        "bomb.ppm": b"P6 60000 60000 255\n",
+    }
+    start = time.perf_counter()
+    for name, content in bombs.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ImageError) as caught:
+            open_image(tmp_path / name)
+        assert name != "bomb.png" or "60000 x 60000 pixels" in caught.value.reason
+    assert time.perf_counter() - start < 2
+
+
+def test_the_limit_is_ours_and_nothing_warns(tmp_path, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    noise().save(tmp_path / "x.png")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert open_image(tmp_path / "x.png", max_pixels=96 * 64).size == (96, 64)
+        with pytest.raises(ImageError, match=r"more than the 6143 permitted.*raise max_pixels"):
+            open_image(tmp_path / "x.png", max_pixels=96 * 64 - 1)
+
+
+def test_what_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "empty.jpg").touch()
+    (tmp_path / "text.jpg").write_text("Dear Sir")
+    (tmp_path / "folder.jpg").mkdir()
+    os.mkfifo(tmp_path / "pipe.jpg")
+    expected = {
+        "empty.jpg": "the file is empty",
+        "text.jpg": "not an image in a known format",
+        "folder.jpg": "not an ordinary file",
+        "pipe.jpg": "not an ordinary file",
+        "gone/x.jpg": "cannot be read (No such file or directory)",
+        "n" * 300: "cannot be read (File name too long)",
+        "nul\0.jpg": "cannot be read (embedded null byte)",
+    }
+    for name, reason in expected.items():
+        with pytest.raises(ImageError) as caught:
+            open_image(tmp_path / name)
+        assert caught.value.reason == reason
+        assert caught.value.path == tmp_path / name
+        if reason.startswith("cannot") or "ordinary" in reason:
+            with pytest.raises(ImageError):
+                content_hash(tmp_path / name)
+
+
+def test_errors_survive_other_processes():
+    error = pickle.loads(pickle.dumps(ImageError("a\udcff.jpg", "broken")))
+    assert str(error) == "a\\xff.jpg: broken"
+
+
+def mutations(rng):
+    """Yield 300 files that are, most of them, no longer what they were."""
+    originals = []
+    for suffix, options in [
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True}),
+        ("PNG", {}),
+        ("GIF", {}),
+        ("WEBP", {}),
+        ("TIFF", {"compression": "tiff_lzw"}),
+        ("TIFF", {"compression": "jpeg"}),
+        ("BMP", {}),
+        ("PPM", {}),
+        ("JPEG2000", {}),
+    ]:
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        exif[0x010E] = "words"
+        buffer = io.BytesIO()
+        extra = {"exif": exif} if suffix in {"JPEG", "PNG", "WEBP"} else {}
+        noise((40, 30), seed=len(originals)).save(buffer, format=suffix, **options, **extra)
+        originals.append(buffer.getvalue())
+    for number in range(300):
+        content = bytearray(originals[number % len(originals)])
+        kind = (number // len(originals)) % 5
+        if kind == 0:
+            content = content[: rng.integers(0, len(content))]
+        elif kind == 1:
+            for _ in range(rng.integers(1, 20)):
+                content[rng.integers(0, len(content))] ^= 1 << rng.integers(0, 8)
+        elif kind == 2:
+            # The head of a file decides what is done with the rest.
+            for _ in range(rng.integers(1, 6)):
+                content[rng.integers(0, min(200, len(content)))] = rng.integers(0, 256)
+        elif kind == 3:
+            start = rng.integers(0, len(content))
+            content[start : start + 30] = rng.bytes(rng.integers(0, 60))
+        else:
+            content = content[:20] + rng.bytes(rng.integers(0, 500))
+        yield number, bytes(content)
+
+
+def outcome(path):
+    try:
+        return open_image(path, min_side=16, max_pixels=10_000_000)
+    except ImageError as error:
+        return error.reason
+
+
+@pytest.mark.parametrize("action", ["error", "ignore"])
+def test_damaged_files_are_opened_or_told(tmp_path, action):
+    suffixes = ["jpg", "png", "gif", "webp", "tiff", "bmp"]
+    outcomes = []
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        for number, content in mutations(np.random.default_rng(7)):
+            path = tmp_path / f"{number}.{suffixes[number % 6]}"
+            path.write_bytes(content)
+            outcomes.append(outcome(path))
+    assert len(outcomes) == 300
+    reasons = [one for one in outcomes if isinstance(one, str)]
+    assert 20 < len(reasons) < 280
+    assert all(reason and "\n" not in reason for reason in reasons)
+    opened = [one for one in outcomes if not isinstance(one, str)]
+    assert all(image.mode == "RGB" and min(image.size) > 0 for image in opened)
+
+
+def test_the_hash_is_of_the_content(tmp_path):
+    big = os.urandom(3_000_000)
+    for name in ("a.png", "b.jpg"):
+        (tmp_path / name).write_bytes(big)
+    (tmp_path / "c.png").write_bytes(big[:-1])
+    hashes = [content_hash(tmp_path / name) for name in ("a.png", "b.jpg", "c.png")]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert {len(one) for one in hashes} == {40}

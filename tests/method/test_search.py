@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from nouncut.method import cells as cells_module
+from nouncut.method import search as search_module
+from nouncut.method.candidates import candidate_pairs, noun_factors
+from nouncut.method.cells import near_blocks
+from nouncut.method.kernel import noun_probabilities
+from nouncut.method.neighbors import kernel_neighbors
+from nouncut.method.search import query_neighbors, search_neighbors
+from nouncut.paper.synthetic import make_clip_like
+
+TAU, Q = 0.04, 20
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_clip_like(1500, 30, n_nouns=400, n_prompts=3, separation=0.45, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def truth(data):
+    probabilities = noun_probabilities(data.features, data.noun_features, TAU)
+    return kernel_neighbors(data.features, probabilities, Q)
+
+
+def recall(found, truth) -> float:
+    pairs = zip(found.indices, truth.indices, strict=True)
+    return float(np.mean([np.isin(true, own).mean() for own, true in pairs]))
+
+
+def search(data, **options):
+    return search_neighbors(data.features, data.features, data.noun_features, TAU, Q, **options)
+
+
+@pytest.mark.parametrize("cells_from", [10**6, 1000], ids=["all pairs", "near cells"])
+def test_candidates_hold_the_true_neighbors(data, truth, cells_from, monkeypatch):
+    monkeypatch.setattr(search_module, "_CELLS_FROM", cells_from)
+    found = search(data, method="candidates")
+    assert found.method == ("candidates" if cells_from > 1500 else "cells")
+    recalls = [recall(own, true) for own, true in zip(found.neighbors, truth, strict=True)]
+    assert np.mean(recalls) >= 0.995
+    # What the search says about itself is measured on some images only.
+    assert abs(found.recall - np.mean(recalls)) < 0.01
+
+
+def test_values_of_candidates_are_those_of_the_kernel(data, truth):
+    found = search(data, method="candidates")
+    for own, true in zip(found.neighbors, truth, strict=True):
+        same = own.indices == true.indices
+        assert same.mean() > 0.99
+        np.testing.assert_allclose(own.values[same], true.values[same], rtol=1e-3)
+
+
+@pytest.mark.parametrize("cells_from", [10**6, 1000])
+def test_candidates_do_not_depend_on_threads(data, cells_from, monkeypatch):
+    monkeypatch.setattr(search_module, "_CELLS_FROM", cells_from)
+    one, two = (search(data, method="candidates", n_threads=n) for n in (1, 2))
+    for left, right in zip(one.neighbors, two.neighbors, strict=True):
+        np.testing.assert_array_equal(left.indices, right.indices)
+        np.testing.assert_array_equal(left.values, right.values)
+
+
+def test_auto_is_exact_for_few_images_and_says_so(data, truth, monkeypatch):
+    found = search(data)
+    assert (found.method, found.recall) == ("exact", 1.0)
+    for own, true in zip(found.neighbors, truth, strict=True):
+        np.testing.assert_array_equal(own.indices, true.indices)
+    monkeypatch.setattr(search_module, "_BRUTE_FORCE", 0)
+    assert search(data).method == "candidates"
+
+
+def test_candidates_without_nouns_are_the_neighbors(data):
+    found = search_neighbors(data.features, data.features, [], 1.0, Q, method="candidates")
+    (true,) = kernel_neighbors(data.features, [], Q)
+    # Sums in another order may swap images that are equally near.
+    assert recall(found.neighbors[0], true) > 0.9999
+    assert found.recall > 0.999
+
+
+def test_progress_is_told(data):
+    told = []
+    search(data, method="candidates", progress=lambda *what: told.append(what))
+    assert {stage for stage, _, _ in told} == {"finding neighbours", "evaluating prompts"}
+    assert told[-1] == ("evaluating prompts", 3, 3)
+
+
+def test_factors_of_full_rank_are_exact(data):
+    factors = noun_factors(data.features, data.noun_features[0], TAU, rank=400)
+    exact = noun_probabilities(data.features, data.noun_features[:1], TAU)[0]
+    np.testing.assert_allclose(factors @ factors.T, exact @ exact.T, rtol=1e-4)
+
+
+def test_every_pair_comes_once(data, truth):
+    pairs = candidate_pairs(truth[0]).toarray()
+    chosen = np.zeros((1500, 1500), dtype=bool)
+    chosen[np.repeat(np.arange(1500), Q), truth[0].indices.ravel()] = True
+    np.testing.assert_array_equal(pairs, np.triu(chosen | chosen.T))
+
+
+def test_cells_cover_all_images_and_blocks_come_once(data):
+    order, blocks = near_blocks(data.features, [], cell_size=50)
+    np.testing.assert_array_equal(np.sort(order), np.arange(1500))
+    keys = [(rows.start, columns.start) for rows, columns in blocks]
+    assert len(set(keys)) == len(keys)
+    assert sum(r.stop - r.start for r, c in blocks if r == c) == 1500
+
+
+def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
+    monkeypatch.setattr(search_module, "_QUERIES_AT_ONCE", 40)
+    features, new = data.features[:1400], data.features[1400:]
+    found = query_neighbors(features, features, data.noun_features, TAU, Q, (new, new), n_threads=2)
+    probabilities, own = (
+        noun_probabilities(rows, data.noun_features, TAU) for rows in (features, new)
+    )
+    expected = kernel_neighbors(features, probabilities, Q, queries=(new, own))
+    for left, right in zip(found, expected, strict=True):
+        assert np.mean(left.indices == right.indices) > 0.999
+        np.testing.assert_allclose(left.values, right.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.5])
+def test_little_room_changes_nothing_but_the_time(share):
+    data = make_clip_like(600, 10, n_nouns=60, n_prompts=2, separation=0.45, random_state=0)
+    room = share * 2 * data.features.shape[0] * len(data.noun_features[0])
+    all_at_once = search(data, method="candidates")
+    in_parts = search(data, method="candidates", max_bytes=room)
+    for left, right in zip(all_at_once.neighbors, in_parts.neighbors, strict=True):
+        assert np.mean(left.indices == right.indices) > 0.999
+        np.testing.assert_allclose(left.values, right.values, rtol=1e-4)
+
+
+def test_without_room_for_brute_force_auto_takes_candidates(data):
+    assert search(data, max_bytes=10**6).method == "candidates"
+
+
+def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, monkeypatch):
+    efforts = []
+    find_pairs = search_module._find_pairs
+
+    def noted(kernel, q, in_cells, effort, *others):
+        efforts.append(effort)
+        # With hardly any candidates of their own the prompts' neighbours are missed.
+        return find_pairs(kernel, max(1, q * effort // 32), in_cells, 1, *others)
+
+    monkeypatch.setattr(search_module, "_find_pairs", noted)
+    with pytest.warns(UserWarning, match="of the nearest images"):
+        found = search(data, method="candidates")
+    assert efforts == [1, 4]
+    assert found.recall < 0.995
+
+
+def test_cells_that_miss_neighbors_give_way_to_all_pairs(monkeypatch):
+    """Many small classes: with fewer cells than classes, alike images end up in different cells."""
+    data = make_clip_like(3000, 150, n_prompts=2, separation=0.5, random_state=0)
+    monkeypatch.setattr(search_module, "_CELLS_FROM", 1000)
+    monkeypatch.setattr(cells_module, "_FEWEST_NEAR", 2)
+    monkeypatch.setattr(search_module, "near_blocks", partial(near_blocks, cell_size=100))
+    found = search(data, method="candidates", n_threads=2)
+    assert found.method == "candidates"
+    assert found.recall >= 0.995

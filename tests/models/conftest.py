@@ -1,0 +1,185 @@
+"""Tiny random models of the real classes, saved in the real format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from nouncut.models.checkpoints import quiet_transformers
+
+START, END = "<|startoftext|>", "<|endoftext|>"
+CONTEXT = 24
+IMAGE_SIZE = 30
+_MERGES = [
+    ("p", "h"), ("o", "t"), ("ph", "ot"), ("phot", "o</w>"), ("o", "f</w>"), ("t", "h"),
+    ("th", "e</w>"), ("c", "a"), ("ca", "t</w>"), ("s", "e"), ("se", "a</w>"), ("d", "o"),
+]  # fmt: skip
+_TEXT = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "max_position_embeddings": CONTEXT,
+}
+_VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "patch_size": 6,
+}
+
+
+def clip_tokenizer() -> Any:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pieces = [*alphabet, *(letter + "</w>" for letter in alphabet), *map("".join, _MERGES)]
+    vocabulary = {piece: number for number, piece in enumerate([*pieces, START, END])}
+    return transformers.CLIPTokenizer(vocabulary, _MERGES, model_max_length=CONTEXT)
+
+
+def unigram_tokenizer() -> Any:
+    letters = "abcdefghijklmnopqrstuvwxyz.▁"
+    pieces = [
+        ("<unk>", 0.0),
+        ("</s>", 0.0),
+        ("▁photo", -1.0),
+        *((letter, -3.0) for letter in letters),
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", eos_token="</s>", pad_token="</s>"
+    )
+
+
+def bert_tokenizer() -> Any:
+    letters = "abcdefghijklmnopqrstuvwxyz."
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{letter}" for letter in letters)]
+    tokenizer = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]"
+    )
+
+
+def save_clip(folder: Path, *, seed: int = 0, kind: str = "CLIP", **text: Any) -> Path:
+    """Save a CLIP model, or one of a class built alike."""
+    tokenizer = clip_tokenizer()
+    text = {"vocab_size": len(tokenizer), "eos_token_id": tokenizer.eos_token_id, **_TEXT, **text}
+    vision = {**_VISION, "image_size": IMAGE_SIZE, "hidden_act": text.get("hidden_act", "gelu")}
+    config = getattr(transformers, f"{kind}Config")(
+        text_config=text, vision_config=vision, projection_dim=12
+    )
+    processor = transformers.CLIPImageProcessorPil(
+        size={"shortest_edge": IMAGE_SIZE}, crop_size=IMAGE_SIZE
+    )
+    model = getattr(transformers, f"{kind}Model")(config)
+    return _save(folder, model, tokenizer, processor, seed)
+
+
+def save_siglip(folder: Path) -> Path:
+    tokenizer = unigram_tokenizer()
+    config = transformers.SiglipConfig(
+        text_config={"vocab_size": len(tokenizer), **_TEXT},
+        vision_config={**_VISION, "image_size": IMAGE_SIZE},
+    )
+    processor = transformers.SiglipImageProcessorPil(
+        size={"height": IMAGE_SIZE, "width": IMAGE_SIZE}
+    )
+    return _save(folder, transformers.SiglipModel(config), tokenizer, processor)
+
+
+def save_siglip2(folder: Path) -> Path:
+    """Save a "NaFlex" model, whose images keep their aspect ratio."""
+    tokenizer = unigram_tokenizer()
+    config = transformers.Siglip2Config(
+        text_config={"vocab_size": len(tokenizer), **_TEXT},
+        vision_config={**_VISION, "num_patches": 16},
+    )
+    processor = transformers.Siglip2ImageProcessorPil(patch_size=6, max_num_patches=20)
+    return _save(folder, transformers.Siglip2Model(config), tokenizer, processor)
+
+
+def save_chinese_clip(folder: Path) -> Path:
+    """Save a model whose text tower is neither causal nor padded to full length."""
+    tokenizer = bert_tokenizer()
+    config = transformers.ChineseCLIPConfig(
+        text_config={"vocab_size": len(tokenizer), **_TEXT},
+        vision_config={**_VISION, "image_size": IMAGE_SIZE},
+        projection_dim=12,
+    )
+    processor = transformers.ChineseCLIPImageProcessorPil(
+        size={"shortest_edge": IMAGE_SIZE}, crop_size={"height": IMAGE_SIZE, "width": IMAGE_SIZE}
+    )
+    return _save(folder, transformers.ChineseCLIPModel(config), tokenizer, processor)
+
+
+def _save(folder: Path, model: Any, tokenizer: Any, processor: Any, seed: int = 0) -> Path:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        # Wide weights make the attention uneven, so that a wrong mask or position shows.
+        for weight in model.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.4)
+    with quiet_transformers():
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        processor.save_pretrained(folder)
+    return folder
+
+
+def load_oracle(folder: Path) -> tuple[Any, Any]:
+    """Return the model and the tokenizer as transformers loads them."""
+    with quiet_transformers():
+        model = transformers.AutoModel.from_pretrained(folder).eval()
+        return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+@torch.inference_mode()
+def oracle_texts(folder: Path, texts: list[str], *, with_mask: bool = True) -> np.ndarray:
+    """Return what transformers makes of texts padded to the full context."""
+    model, tokenizer = load_oracle(folder)
+    inputs = tokenizer(
+        texts, padding="max_length", truncation=True, max_length=CONTEXT, return_tensors="pt"
+    )
+    mask = {"attention_mask": inputs["attention_mask"]} if with_mask else {}
+    features = model.get_text_features(input_ids=inputs["input_ids"], **mask).pooler_output
+    return torch.nn.functional.normalize(features, dim=1).numpy()
+
+
+def photo(width: int, height: int, seed: int = 0) -> Image.Image:
+    """Return a picture with structure at every scale."""
+    rng = np.random.default_rng(seed)
+    noise = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    ramp = np.linspace(0, 255, width)[None, :, None] * np.ones((height, 1, 3))
+    return Image.fromarray(((noise.astype(float) + ramp) / 2).astype(np.uint8))
+
+
+@pytest.fixture(scope="session")
+def tiny() -> SimpleNamespace:
+    """Return the makers of tiny models and what transformers makes of their inputs."""
+    return SimpleNamespace(
+        CONTEXT=CONTEXT,
+        IMAGE_SIZE=IMAGE_SIZE,
+        clip=save_clip,
+        siglip=save_siglip,
+        siglip2=save_siglip2,
+        chinese_clip=save_chinese_clip,
+        clip_tokenizer=clip_tokenizer,
+        load_oracle=load_oracle,
+        oracle_texts=oracle_texts,
+        photo=photo,
+    )

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from nouncut.images.hashing import content_hash
+from nouncut.paper.datasets.cifar import superclasses
+from nouncut.paper.datasets.dataset import CentreCrop, DatasetFilesError, FileImages, PixelImages
+from nouncut.paper.datasets.finding import packaged_lines
+from nouncut.paper.datasets.registry import KNOWN, load_dataset
+from nouncut.paper.published import published_values
+from nouncut.words.wordnet import load_wordnet
+
+TEN = packaged_lines("imagenet-10.txt")
+DOGS = packaged_lines("imagenet-dogs.txt")
+
+
+def check(dataset, n_train, n_test):
+    """Every image can be opened and has a key of its own, every label is a class."""
+    assert (len(dataset.train), len(dataset.test)) == (n_train, n_test)
+    for source in (dataset.train, dataset.test):
+        assert len({source.key(i) for i in range(len(source))}) > 1 or len(source) == 1
+        assert all(source.open(i).mode == "RGB" for i in range(len(source)))
+        assert source.stamp() == source.stamp()
+    assert dataset.labels.shape == (n_test,)
+    assert 0 <= dataset.labels.min() <= dataset.labels.max() < len(dataset.class_names)
+
+
+def test_cifar10_is_read_from_its_binary_files(tmp_path, make):
+    make.cifar10(tmp_path)
+    dataset = load_dataset("CIFAR10", tmp_path)
+    check(dataset, 100, 60)
+    assert dataset.name == "CIFAR-10"
+    assert dataset.class_names[3] == "cat"
+    assert dataset.labels[:12].tolist() == [*range(10), 0, 1]
+    pixels = np.asarray(dataset.test.open(0))
+    assert pixels.shape == (32, 32, 3)
+    # Class 0 is red in the made files.
+    assert pixels[..., 0].mean() > pixels[..., 1].mean()
+    raw = np.fromfile(tmp_path / "cifar-10-batches-bin/test_batch.bin", dtype=np.uint8)
+    assert pixels[2, 5, 1] == raw[1 + 1024 + 2 * 32 + 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "file", "archive"),
+    [
+        ("cifar-10", "cifar-10-batches-py", "data_batch_1", "cifar-10-binary"),
+        ("cifar-20", "cifar-100-python", "test", "cifar-100-binary"),
+    ],
+)
+def test_pickles_are_refused_with_advice(tmp_path, name, folder, file, archive):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / file).write_bytes(pickle.dumps({"data": []}))
+    with pytest.raises(DatasetFilesError, match=archive):
+        load_dataset(name, tmp_path)
+
+
+def test_a_file_that_was_cut_short_is_refused(tmp_path, make):
+    path = make.cifar10(tmp_path) / "test_batch.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DatasetFilesError, match="Fetch it again"):
+        load_dataset("cifar-10", tmp_path)
+
+
+def test_cifar20_has_the_superclasses_of_cifar100(tmp_path, make):
+    make.cifar100(tmp_path)
+    dataset = load_dataset("cifar-20", tmp_path)
+    check(dataset, 9, 6)
+    assert dataset.labels.tolist() == [0, 1, 19, 0, 1, 19]
+    assert dataset.class_names[19] == "vehicles 2"
+
+
+def test_cifar20_merges_the_folders_of_a_hundred_classes(tmp_path, make):
+    for part in ("train", "test"):
+        make.folders(tmp_path / "CIFAR-20" / part, "oak_tree", "pine_tree", "wolf", n=1)
+    dataset = load_dataset("cifar-20", tmp_path)
+    assert dataset.class_names == ("trees", "large carnivores")
+    assert dataset.labels.tolist() == [0, 0, 1]
+
+
+def test_the_twenty_superclasses_hold_a_hundred_classes():
+    fine = [name for names in superclasses().values() for name in names]
+    assert len(superclasses()) == 20
+    assert len(set(fine)) == 100
+    assert {len(names) for names in superclasses().values()} == {5}
+
+
+def test_stl10_runs_down_the_columns(tmp_path, make):
+    make.stl10(tmp_path)
+    dataset = load_dataset("stl-10", tmp_path)
+    assert (len(dataset.train), len(dataset.test)) == (2, 3)
+    assert dataset.labels.tolist() == [0, 1, 2]
+    image = dataset.test.open(0)
+    assert image.getpixel((10, 5)) == (0, 0, 0)
+    assert image.getpixel((90, 5)) == (255, 0, 0)
+
+
+def test_dtd_takes_its_first_split(tmp_path, make):
+    make.dtd(tmp_path)
+    dataset = load_dataset("dtd", tmp_path)
+    check(dataset, 4, 2)
+    assert dataset.class_names == ("banded", "polka dotted")
+
+
+def test_ucf101_takes_middle_frames(tmp_path, make):
+    make.ucf101(tmp_path)
+    dataset = load_dataset("ucf-101", tmp_path)
+    check(dataset, 2, 2)
+    assert dataset.class_names == ("apply eye makeup", "yo yo")
+
+
+def test_ucf101_says_that_videos_are_not_read(tmp_path, make):
+    folder = make.ucf101(tmp_path)
+    (folder / "midframes/YoYo/v_YoYo_g01_c01.jpg").rename(tmp_path / "elsewhere.avi")
+    with pytest.raises(DatasetFilesError, match=r"v_YoYo_g01_c01.*ffmpeg"):
+        load_dataset("ucf-101", tmp_path)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_imagenet_and_its_subsets(tmp_path, make, flat):
+    synsets = sorted({*TEN, *DOGS, "n01440764"})
+    make.imagenet(tmp_path, *synsets, flat=flat)
+    whole = load_dataset("imagenet", tmp_path)
+    check(whole, 2 * len(synsets), len(synsets))
+    assert sorted(whole.labels) == list(range(len(synsets)))
+    assert whole.class_names[0] == "tench, Tinca tinca"
+    for name, only in (("imagenet-10", TEN), ("imagenet-dogs", DOGS)):
+        part = load_dataset(name, tmp_path)
+        check(part, 2 * len(only), len(only))
+        assert len(part.class_names) == len(only)
+    assert load_dataset("imagenet-dogs", tmp_path).class_names[-1] == "chow, chow chow"
+
+
+def test_a_flat_validation_set_has_the_devkits_classes(tmp_path, make):
+    synsets = ["n02085936", "n02690373", "n07747607"]
+    make.imagenet(tmp_path, *synsets, flat=True)
+    dataset = load_dataset("imagenet-1k", tmp_path)
+    # The images were written in the order of their synsets.
+    assert dataset.labels.tolist() == [0, 1, 2]
+    assert dataset.class_names[1] == "airliner"
+
+
+def test_imagenet_is_cut_as_usual(tmp_path, make):
+    make.imagenet(tmp_path, *TEN)
+    dataset = load_dataset("imagenet-10", tmp_path)
+    assert dataset.test.open(0).size == (224, 224)
+    # Features of the whole image must not be taken for those of its centre.
+    assert dataset.test.key(0) != content_hash(dataset.test.place(0))
+
+
+def test_the_centre_is_cut_after_scaling():
+    ramp = np.repeat(np.arange(200, dtype=np.uint8)[None, :], 100, axis=0)
+    image = Image.fromarray(np.dstack([ramp] * 3))
+    cut = np.asarray(CentreCrop(256, 224)(image))
+    assert cut.shape == (224, 224, 3)
+    # 100 x 200 becomes 256 x 512, of which columns 144 to 367 are kept.
+    assert cut[112, 0, 0] == pytest.approx(144 * 200 / 512, abs=1.5)
+    assert cut[112, -1, 0] == pytest.approx(367 * 200 / 512, abs=1.5)
+
+
+def test_the_subsets_are_classes_of_imagenet():
+    from importlib.resources import files
+
+    all_synsets = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt").read_text()
+    assert set(TEN) | set(DOGS) <= set(all_synsets.split())
+    assert (len(set(TEN)), len(set(DOGS))) == (10, 15)
+    dog = {"n02084071"}
+    for synset in DOGS:
+        ancestors, level = set(), {synset}
+        while level:
+            ancestors |= level
+            level = {up for one in level for up in load_wordnet()[one].hypernyms} - ancestors
+        assert dog <= ancestors
+
+
+def test_imagenet_under_domain_shift(tmp_path, make):
+    make.folders(tmp_path / "ImageNet-C/fog/3", *TEN[:2])
+    make.folders(tmp_path / "imagenetv2-matched-frequency-format-val", "0", "404")
+    make.folders(tmp_path / "sketch", *TEN[:3])
+    corrupted = load_dataset("imagenet-c/fog/3", tmp_path)
+    check(corrupted, 4, 4)
+    assert corrupted.train is corrupted.test
+    assert load_dataset("imagenet-v2", tmp_path).class_names == ("tench, Tinca tinca", "airliner")
+    assert len(load_dataset("imagenet-sketch", tmp_path).class_names) == 3
+    with pytest.raises(DatasetFilesError, match="imagenet-c/fog/3"):
+        load_dataset("imagenet-c", tmp_path)
+    with pytest.raises(DatasetFilesError):
+        load_dataset("imagenet-c/../3", tmp_path)
+
+
+def test_aircraft(tmp_path, make):
+    make.aircraft(tmp_path)
+    dataset = load_dataset("aircraft", tmp_path)
+    check(dataset, 2, 2)
+    assert dataset.labels.tolist() == [1, 0]
+    assert dataset.class_names == ("707-320", "F/A-18")
+
+
+def test_food(tmp_path, make):
+    make.food(tmp_path)
+    dataset = load_dataset("food-101", tmp_path)
+    check(dataset, 2, 2)
+    assert dataset.class_names == ("apple pie", "waffles")
+
+
+def test_flowers(tmp_path, make):
+    make.flowers(tmp_path)
+    dataset = load_dataset("flowers", tmp_path)
+    check(dataset, 2, 3)
+    assert [dataset.class_names[label] for label in dataset.labels] == [
+        "blackberry lily",
+        "pink primrose",
+        "passion flower",
+    ]
+
+
+def test_pets(tmp_path, make):
+    make.pets(tmp_path)
+    dataset = load_dataset("pets", tmp_path)
+    check(dataset, 2, 2)
+    assert dataset.labels.tolist() == [1, 0]
+    assert dataset.class_names == ("Abyssinian", "american bulldog")
+
+
+def test_cars(tmp_path, make):
+    make.cars(tmp_path)
+    dataset = load_dataset("cars", tmp_path)
+    check(dataset, 2, 2)
+    assert dataset.labels.tolist() == [1, 0]
+    assert dataset.class_names[1] == "smart fortwo 2012"
+
+
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_missing_files_come_with_their_source(tmp_path, name):
+    with pytest.raises(DatasetFilesError, match="https://"):
+        load_dataset(name, tmp_path)
+    with pytest.raises(DatasetFilesError, match="--data-root"):
+        load_dataset(name)
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name[:10] != "imagenet-c"])
+def test_an_empty_folder_is_not_a_data_set(tmp_path, name):
+    (tmp_path / KNOWN[name].folders[0]).mkdir()
+    with pytest.raises(DatasetFilesError, match="https://"):
+        load_dataset(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["stl-10", "cifar-10", "dtd", "ucf-101", "food", "pets", "cars"])
+def test_an_image_folder_with_a_split_will_do(tmp_path, make, name):
+    place = tmp_path / KNOWN[name].folders[0]
+    make.folders(place / "train", "a", "b")
+    make.folders(place / "test", "a", "b", n=1)
+    dataset = load_dataset(name, tmp_path)
+    check(dataset, 4, 2)
+    assert dataset.name == KNOWN[name].title
+
+
+def test_the_paper_knows_every_data_set():
+    published = {value.dataset for value in published_values()} - {"Average"}
+    assert {known.title for known in KNOWN.values()} == published
+
+
+def test_any_folder_per_class(tmp_path, make):
+    folder = make.folders(tmp_path / "my photos", "Oat-Milk", "<script>", "naïve café")
+    (folder / ".hidden").mkdir()
+    (folder / "Oat-Milk/notes.txt").write_text("not an image")
+    dataset = load_dataset(str(folder))
+    check(dataset, 6, 6)
+    assert dataset.train is dataset.test
+    assert dataset.name == "my photos"
+    assert dataset.class_names == ("<script>", "Oat Milk", "naïve café")
+    # Keys are those of any other run on these files.
+    assert dataset.test.key(0) == content_hash(dataset.test.place(0))
+
+
+def test_a_folder_with_a_known_name_needs_no_root(tmp_path, make, monkeypatch):
+    make.folders(tmp_path / "pets", "cat", "dog")
+    monkeypatch.chdir(tmp_path)
+    assert load_dataset("pets").class_names == ("cat", "dog")
+
+
+def test_what_is_no_data_set(tmp_path, make):
+    with pytest.raises(DatasetFilesError, match="cifar-10"):
+        load_dataset("no such thing", tmp_path)
+    make.folders(tmp_path / "one", "cat")
+    with pytest.raises(DatasetFilesError, match="a folder per class"):
+        load_dataset(str(tmp_path / "one"))
+    (tmp_path / "one/empty").mkdir()
+    with pytest.raises(DatasetFilesError, match="no images"):
+        load_dataset(str(tmp_path / "one"))
+
+
+def test_a_listed_image_that_is_missing_is_named(tmp_path, make):
+    folder = make.dtd(tmp_path)
+    (folder / "images/banded/banded_2.jpg").unlink()
+    with pytest.raises(DatasetFilesError, match=r"banded_2\.jpg"):
+        load_dataset("dtd", tmp_path).test.stamp()
+
+
+def test_the_stamp_changes_with_a_file(tmp_path, make):
+    make.folders(tmp_path, "a", "b")
+    source = FileImages(tuple(sorted(tmp_path.rglob("*.png"))))
+    before = source.stamp()
+    make.picture(source.place(0), size=(50, 20))
+    assert source.stamp() != before
+
+
+def test_images_of_several_files_are_counted_through(tmp_path):
+    for name, values in (("a.bin", (1, 2)), ("b.bin", (3,))):
+        (tmp_path / name).write_bytes(b"".join(bytes([v, v, v]) for v in values))
+    source = PixelImages((tmp_path / "a.bin", tmp_path / "b.bin"), (3, 1, 1))
+    assert [source.open(i).getpixel((0, 0))[0] for i in range(3)] == [1, 2, 3]
+    assert source.place(2).name == "image 0"
+    with pytest.raises(IndexError):
+        source.open(3)

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from nouncut import encode_images, encode_nouns
+from nouncut.errors import InputError
+from nouncut.models.choose import load_encoder
+from nouncut.models.encoder import Encoder
+from nouncut.store.store import FeatureStore
+
+# A child process that encodes a folder with a stand-in for a model and logs every image that
+# went through it: slow enough to be killed in the midst of its work.
+CHILD = """
+import os, sys, time
+import numpy as np
+from nouncut import encode_images, extraction
+from nouncut.encoders import Encoder
+from nouncut.features import FeatureStore
+
+class Averages(Encoder):
+    name, fingerprint, image_dim, text_dim = "averages", "averages-1", 12, 12
+    def prepare(self, image):
+        return np.asarray(image.resize((2, 2)), dtype=np.float32).transpose(2, 0, 1)
+    def encode_prepared(self, batch):
+        time.sleep(0.01)
+        return batch.reshape(len(batch), -1)
+    def encode_texts(self, texts):
+        raise NotImplementedError
+
+def encode(folder, root, log):
+    store = FeatureStore(root)
+    append = store.append
+    def logged(space, keys, rows, **options):
+        added = append(space, keys, rows, **options)
+        with open(log, "a") as file:
+            file.write("".join(f"{key}\\n" for key in keys))
+        return added
+    store.append = logged
+    extraction._IMAGES_AT_ONCE = 8
+    return encode_images(folder, Averages(), store).n_encoded
+"""
+# Forks such a process for every line it reads, so that each begins at once.
+FORKS = """
+for _ in iter(sys.stdin.readline, ""):
+    pid = os.fork()
+    if pid == 0:
+        os.write(1, f"encoded {encode(*sys.argv[1:])}\\n".encode())
+        os._exit(0)
+    os.write(1, f"{pid}\\n".encode())
+    os.waitpid(pid, 0)
+    os.write(1, b"gone\\n")
+"""
+
+
+class Averages(Encoder):
+    """A stand-in for a model: the colours of four quarters. Real ones have their own tests."""
+
+    name, fingerprint, image_dim, text_dim = "averages", "averages-1", 12, 12
+
+    def prepare(self, image):
+        return np.asarray(image.resize((2, 2)), dtype=np.float32).transpose(2, 0, 1)
+
+    def encode_prepared(self, batch):
+        return batch.reshape(len(batch), -1)
+
+    def encode_texts(self, texts):
+        codes = [[len(text), *text.encode()[:11].ljust(11)] for text in texts]
+        return np.array(codes, dtype=np.float32)
+
+
+def make_images(folder: Path, count: int, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        pixels = rng.integers(0, 256, (6, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:05}.png")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    make_images(folder, 20)
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path) -> FeatureStore:
+    return FeatureStore(tmp_path / "cache")
+
+
+def test_only_new_and_changed_images_are_encoded(folder, store):
+    assert encode_images(folder, Averages(), store).n_encoded == 20
+    assert encode_images(folder, Averages(), store).n_encoded == 0
+    Image.new("RGB", (5, 5), "red").save(folder / "new.png")
+    Image.new("RGB", (5, 5), "blue").save(folder / "00003.png")
+    again = encode_images(folder, Averages(), store)
+    assert again.n_encoded == 2
+    assert len(again.paths) == 21
+    np.testing.assert_array_equal(again.visual()[-1].reshape(3, -1)[0], 255)
+
+
+def test_moved_and_repeated_images_are_known(folder, store, tmp_path):
+    first = encode_images(folder, Averages(), store)
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(folder, moved / "a")
+    shutil.copytree(folder, moved / "b")
+    again = encode_images(moved, Averages(), store)
+    assert again.n_encoded == 0
+    np.testing.assert_array_equal(again.visual(), np.tile(first.visual(), (2, 1)))
+
+
+def test_broken_files_and_their_copies_are_listed(folder, store):
+    for name in ("bad.jpg", "copy of bad.jpg"):
+        (folder / name).write_bytes(b"\xff\xd8\xff\xe0 no more")
+    (folder / "notes.doc").write_text("hello")
+    images = encode_images(folder, Averages(), store)
+    assert len(images.paths) == 20
+    assert {file.path.name for file in images.skipped} == {
+        "bad.jpg",
+        "copy of bad.jpg",
+        "notes.doc",
+    }
+    assert all(file.reason for file in images.skipped)
+
+
+def test_nothing_but_broken_files_is_an_error(tmp_path, store):
+    (tmp_path / "only.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(InputError, match=r"only\.png"):
+        encode_images(tmp_path / "only.png", Averages(), store)
+
+
+def test_progress_counts_to_the_end(folder, store):
+    calls = []
+    encode_images(folder, Averages(), store, progress=lambda *call: calls.append(call))
+    assert calls[-1] == ("encoding images", 20, 20)
+    assert ("reading files", 20, 20) in calls
+
+
+def test_centres(folder, store):
+    class Centred(Averages):
+        fingerprint, centers_visual = "averages-2", True
+
+    images = encode_images(folder, Centred(), store)
+    np.testing.assert_allclose(images.visual().mean(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose(images.visual(center=np.zeros(12)), images.semantic(), atol=1e-5)
+    np.testing.assert_allclose(images.visual_center(), images.semantic().mean(axis=0), rtol=1e-5)
+
+
+def test_nouns_are_encoded_once(store):
+    class Counting(Averages):
+        fingerprint, encoded = "averages-3", 0
+
+        def encode_texts(self, texts):
+            type(self).encoded += len(texts)
+            return super().encode_texts(texts)
+
+    encoder = Counting()
+    features = encode_nouns(["cat", "dog"], ["{}", "a {}."], encoder, store)
+    assert Counting.encoded == 4
+    again = encode_nouns(["dog", "cow"], ["{}"], encoder, store)
+    assert Counting.encoded == 5
+    np.testing.assert_array_equal(again[0][0], features[0][1])
+    with pytest.raises(ValueError, match="template"):
+        encode_nouns(["cat"], ["no place"], encoder, store)
+
+
+def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    make_images(folder, 500)
+    root, log = tmp_path / "cache", tmp_path / "log"
+    log.touch()
+    generator = random.Random(0)
+    kills = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD + FORKS, folder, root, log],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as forks:
+
+        def next_line() -> str:
+            return forks.stdout.readline().strip()
+
+        for _ in range(20):
+            before = log.stat().st_size
+            forks.stdin.write("\n")
+            pid = int(next_line())
+            # Wait until it stores images again, then kill it at a random moment.
+            patience = time.monotonic() + 30
+            while log.stat().st_size == before and time.monotonic() < patience:
+                time.sleep(0.002)
+            time.sleep(generator.uniform(0, 0.03))
+            os.kill(pid, signal.SIGKILL)
+            if next_line() != "gone":
+                assert next_line() == "gone"
+                break
+            kills += 1
+        forks.stdin.write("\n")
+        next_line()
+        assert next_line().startswith("encoded")
+    assert kills >= 10
+
+    store = FeatureStore(root)
+    assert store.check() == []
+    resumed = encode_images(folder, Averages(), store)
+    assert resumed.n_encoded == 0
+    undisturbed = encode_images(folder, Averages(), FeatureStore(tmp_path / "other"))
+    np.testing.assert_array_equal(resumed.visual(), undisturbed.visual())
+    stored = log.read_text().split()
+    assert len(stored) == len(set(stored))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory from /proc")
+def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
+    code = (
+        CHILD
+        + "\nencode(*sys.argv[1:])"
+        + "\nprint([l for l in open('/proc/self/status') if l.startswith('VmHWM')][0].split()[1])"
+    )
+    peaks = []
+    for count in (100, 600):
+        folder = tmp_path / f"photos-{count}"
+        folder.mkdir()
+        # Large enough that keeping the pixels of 600 would show: 0.9 MB each.
+        block = np.random.default_rng(0).integers(0, 256, (55, 74, 3), dtype=np.uint8)
+        for number in range(count):
+            block[0, 0] = number % 256, number // 256, 0
+            Image.fromarray(block).resize((640, 480), Image.Resampling.NEAREST).save(
+                folder / f"{number}.bmp"
+            )
+        arguments = [str(folder), str(tmp_path / f"cache-{count}"), str(tmp_path / "log")]
+        finished = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(finished.stdout))
+    assert peaks[1] - peaks[0] < 100_000
+
+
+def test_the_embedded_model_end_to_end(tmp_path, monkeypatch):
+    """The README's script, on a folder of plainly different pictures."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(12):
+        for kind in ("plain", "noise"):
+            pixels = np.full((64, 64, 3), (90, 140, 220), dtype=np.uint8)
+            if kind == "noise":
+                pixels = rng.integers(0, 256, pixels.shape, dtype=np.uint8)
+            pixels[:4, :4] = rng.integers(0, 256, 3)
+            Image.fromarray(pixels).save(folder / f"{kind} {number}.png")
+    monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
+    encoder = load_encoder("mini", device="cpu").encoder
+    first = encode_images(folder, encoder)
+    assert (first.n_encoded, len(first.paths)) == (24, 24)
+    assert (tmp_path / "cache").is_dir()
+    visual = first.visual()
+    noisy = np.array(["noise" in path.name for path in first.paths])
+    centres = np.stack([visual[noisy].mean(axis=0), visual[~noisy].mean(axis=0)])
+    assert np.all((visual @ centres.T).argmax(axis=1) == ~noisy)

@@ -1,0 +1,83 @@
+import pytest
+
+from nouncut.words.nouns import load_nouns
+from nouncut.words.wordnet import LEXICONS, load_wordnet
+
+
+def words(nouns):
+    return [noun.word for noun in nouns]
+
+
+@pytest.mark.parametrize(("named_entities", "count"), [(True, 67_893), (False, 61_389)])
+def test_distinct_first_words(named_entities, count):
+    nouns = load_nouns(named_entities=named_entities)
+    synsets = load_wordnet().values()
+    kept = [synset for synset in synsets if named_entities or not synset.is_instance]
+    assert words(nouns) == list(dict.fromkeys(synset.word for synset in kept))
+    assert len(nouns) == count
+
+
+def test_named_entities_are_out_by_default():
+    everything, default = set(words(load_nouns(named_entities=True))), set(words(load_nouns()))
+    assert default < everything
+    assert {"Berlin", "Einstein"} <= everything - default
+    # A genus of plants, which is not a named entity, is called Paris as well.
+    assert {"dog", "city", "Paris"} <= default
+
+
+def test_meaning_is_the_first_sense_that_is_kept():
+    table = load_wordnet()
+    ranks = {}
+    for synset in table.values():
+        for word, rank in zip(synset.words, synset.ranks, strict=True):
+            if not synset.is_instance:
+                ranks[word, rank] = synset
+    for noun in load_nouns():
+        rank = min(r for r in range(1, 50) if (noun.word, r) in ranks)
+        synset = ranks[noun.word, rank]
+        assert (noun.synset, noun.lexicon, noun.gloss) == (
+            synset.id,
+            synset.lexicon,
+            synset.gloss,
+        )
+
+
+def test_meaning_follows_the_choice_of_lexicons():
+    default, birds = (
+        next(noun for noun in load_nouns(lexicons=lexicons) if noun.word == "crane")
+        for lexicons in (None, ["animal"])
+    )
+    assert default.gloss.startswith("lifts and moves heavy objects")
+    assert birds.gloss.startswith("large long-necked wading bird")
+
+
+def test_lexicons_cover_the_nouns():
+    by_lexicon = {name: load_nouns(lexicons=[name]) for name in LEXICONS}
+    assert all(noun.lexicon == name for name, nouns in by_lexicon.items() for noun in nouns)
+    union = {noun.word for nouns in by_lexicon.values() for noun in nouns}
+    assert union == set(words(load_nouns()))
+    both = load_nouns(lexicons={"food", "animal"})
+    assert set(words(both)) == set(words(by_lexicon["food"])) | set(words(by_lexicon["animal"]))
+
+
+def test_unknown_lexicon_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"does not know 'beast'. Choose among: Tops, act, .*time"):
+        load_nouns(lexicons=["animal", "beast"])
+
+
+def test_no_lexicon():
+    with pytest.raises(ValueError, match=r"lexicons is empty. Choose among: Tops"):
+        load_nouns(lexicons=[])
+
+
+@pytest.mark.parametrize("argument", ["lexicons", "stop_words"])
+def test_one_text_is_no_list(argument):
+    with pytest.raises(TypeError, match=rf"{argument} must be a list .* pass \['animal'\]"):
+        load_nouns(**{argument: "animal"})
+
+
+def test_stop_words():
+    everything = words(load_nouns())
+    left = words(load_nouns(stop_words=["DOG", "guide_dog", "persian cat", "no such word"]))
+    assert left == [w for w in everything if w not in ("dog", "guide dog", "Persian cat")]
+    assert len(everything) - len(left) == 3

@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nouncut.words.prompts import PROMPTS, check_templates, fill_template, read_templates
+
+WITHOUT_BRACES = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
+
+
+def test_the_papers_prompts():
+    assert PROMPTS == (
+        "itap of a {}.",
+        "a bad photo of the {}.",
+        "a origami {}.",
+        "a photo of the large {}.",
+        "a {} in a video game.",
+        "art of the {}.",
+        "a photo of the small {}.",
+    )
+    assert check_templates(PROMPTS) == list(PROMPTS)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "a dog.",
+        "",
+        "{} and {}",
+        "a {noun}.",
+        "a {0}.",
+        "{} {x}",
+        "{}}",
+        "{{}",
+        "{{}}",
+        "{} {",
+        "} {}",
+    ],
+)
+def test_bad_template(template):
+    with pytest.raises(ValueError, match=r"templates\[1\] must hold \{\} once") as caught:
+        check_templates(["a {}.", template])
+    assert repr(template) in str(caught.value)
+    with pytest.raises(ValueError, match=r"^template must hold \{\} once"):
+        fill_template(template, ["dog"])
+
+
+def test_no_templates():
+    with pytest.raises(ValueError, match="templates is empty"):
+        check_templates([])
+
+
+def test_one_text_is_no_list():
+    with pytest.raises(TypeError, match=r"pass \['a \{\}\.'\]"):
+        check_templates("a {}.")
+
+
+def test_not_a_text():
+    with pytest.raises(TypeError, match=r"templates\[0\] must be a text"):
+        check_templates([7])
+
+
+@settings(max_examples=40, deadline=None)
+@given(WITHOUT_BRACES, WITHOUT_BRACES, st.lists(st.text()))
+def test_nouns_go_in_as_they_are(before, after, nouns):
+    filled = fill_template(before + "{}" + after, nouns)
+    assert filled == [before + noun + after for noun in nouns]
+
+
+def test_read_templates(tmp_path):
+    path = tmp_path / "prompts.txt"
+    path.write_bytes(b"\xef\xbb\xbf# two\r\n\r\n  itap of a {}. \r\nart of the {}.\r\n")
+    assert read_templates(path) == read_templates(str(path)) == ["itap of a {}.", "art of the {}."]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"# none\n", r"prompts\.txt has no templates. Write one per line: a photo of a \{\}\."),
+        (b"a {}.\n\na dog.\n", r"prompts\.txt, line 3: a template must hold \{\} once"),
+        (b"a {}.\n\xff {}\n", r"prompts\.txt, line 2: not UTF-8"),
+    ],
+)
+def test_read_templates_errors(tmp_path, content, problem):
+    path = tmp_path / "prompts.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=problem):
+        read_templates(path)

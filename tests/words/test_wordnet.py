@@ -1,0 +1,127 @@
+from importlib.resources import files
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from nouncut.words.wordnet import (
+    LEXICONS,
+    hypernym_path,
+    hypernym_steps,
+    load_wordnet,
+    synonyms,
+    synsets_of,
+)
+
+
+def ways_up(id_):
+    """Every synset above one, with the length of every way to it."""
+    found = [(id_, 0)]
+    for parent in load_wordnet()[id_].hypernyms:
+        found += [(above, steps + 1) for above, steps in ways_up(parent)]
+    return found
+
+
+def test_published_counts():
+    synsets = load_wordnet().values()
+    assert len(synsets) == 82_115
+    assert len({word.lower() for synset in synsets for word in synset.words}) == 117_798
+    assert len({synset.word for synset in synsets}) == 67_893
+    assert sum(synset.is_instance for synset in synsets) == 7_730
+
+
+def test_table_is_consistent():
+    table = load_wordnet()
+    assert list(table) == sorted(table)
+    assert {synset.lexicon for synset in table.values()} == set(LEXICONS)
+    assert [s.word for s in table.values() if not s.hypernyms] == ["entity"]
+    for id_, synset in table.items():
+        assert id_ == synset.id
+        assert synset.gloss
+        assert len(synset.words) == len(synset.ranks)
+        assert all(hypernym in table for hypernym in synset.hypernyms)
+        assert all(word and "_" not in word for word in synset.words)
+
+
+def test_senses_are_numbered_without_gaps():
+    ranks = {}
+    for synset in load_wordnet().values():
+        for word, rank in zip(synset.words, synset.ranks, strict=True):
+            ranks.setdefault(word.lower(), set()).add(rank)
+    assert all(found == set(range(1, len(found) + 1)) for found in ranks.values())
+
+
+def test_table_is_read_only():
+    with pytest.raises(TypeError):
+        load_wordnet()["n00000000"] = None
+
+
+def test_licence_travels_with_the_table():
+    licence = (files("nouncut.words") / "data" / "WORDNET-LICENSE.txt").read_text()
+    assert licence.startswith("This software and database is being provided to you, the LICENSEE")
+    assert "WordNet 3.0 Copyright 2006 by Princeton University." in licence
+    assert licence.endswith("Princeton University and LICENSEE agrees to preserve same.\n")
+
+
+def test_senses_come_in_wordnets_order():
+    assert synsets_of("dog")[0].id == "n02084071"
+    assert [synset.word for synset in synsets_of("dog")] == [
+        "dog",
+        "frump",
+        "dog",
+        "cad",
+        "frank",
+        "pawl",
+        "andiron",
+    ]
+
+
+@pytest.mark.parametrize("spelling", ["polar bear", "Polar_Bear", "  POLAR  bear "])
+def test_spelling_does_not_matter(spelling):
+    assert [synset.word for synset in synsets_of(spelling)] == ["ice bear"]
+
+
+def test_word_in_two_spellings_is_one_sense():
+    (synset,) = synsets_of("ddc")
+    assert {"ddC", "DDC"} <= set(synset.words)
+
+
+def test_unknown_word():
+    assert synsets_of("qwertyuiop") == ()
+    assert synonyms("qwertyuiop") == ()
+    assert hypernym_steps("qwertyuiop", "dog") is None
+    assert hypernym_steps("dog", "qwertyuiop") is None
+
+
+def test_synonyms_leave_out_the_word_itself():
+    assert synonyms("Polar_Bear") == ("ice bear", "Ursus Maritimus", "Thalarctos maritimus")
+    assert "dog" not in synonyms("dog")
+
+
+def test_hypernym_path_is_a_shortest_one():
+    table = load_wordnet()
+    ids = np.random.default_rng(0).choice(list(table), size=300, replace=False)
+    for id_ in ids:
+        path = hypernym_path(table[str(id_)])
+        assert path[0].id == id_
+        assert path[-1].word == "entity"
+        assert all(b.id in a.hypernyms for a, b in pairwise(path))
+        assert len(path) - 1 == min(n for above, n in ways_up(str(id_)) if above == path[-1].id)
+
+
+def test_hypernym_steps_agree_with_all_ways():
+    words = [synset.word for synset in load_wordnet().values()]
+    picked = np.random.default_rng(1).choice(words, size=(40, 2), replace=False).tolist()
+    for word, other in [*picked, ["cat", "dog"], ["dog", "canine"], ["Paris", "city"]]:
+        ways, other_ways = (
+            [way for synset in synsets_of(w) for way in ways_up(synset.id)] for w in (word, other)
+        )
+        expected = min(n + m for a, n in ways for b, m in other_ways if a == b)
+        assert hypernym_steps(word, other) == hypernym_steps(other, word) == expected
+
+
+def test_hypernym_steps_by_hand():
+    # cat, feline, carnivore, canine, dog.
+    assert hypernym_steps("cat", "dog") == 4
+    assert hypernym_steps("dog", "canine") == 1
+    assert hypernym_steps("dog", "domestic dog") == 0
