@@ -7,8 +7,8 @@ that the nouns shall come from: ``python step_by_step.py FOLDER 12 animal plant`
 import sys
 
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
-from nouncut.compute.files import printable_path
 from nouncut.compute.progress import ProgressLine
+from nouncut.errors import printable_path
 from nouncut.models.choose import load_encoder
 from nouncut.runs.settings import VISIBLE_LEXICONS
 from nouncut.words.filters import positive_nouns

@@ -17,25 +17,7 @@ _N_IMAGES = 600
 
 @dataclass(frozen=True)
 class DemoImages:
-    """Photographs to try nouncut with.
-
-    Parameters
-    ----------
-    paths : list of Path
-        The image files.
-    source : str
-        Where they come from.
-    attribution : str
-        The licence, and who is to be credited: show it wherever the images are shown.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.demo import DemoImages
-    >>> images = DemoImages([Path("owl.jpg")], "my garden", "Photographs: me, CC0.")
-    >>> len(images.paths), images.source
-    (1, 'my garden')
-    """
+    """Photographs to try nouncut with."""
 
     paths: list[Path]
     source: str
@@ -46,22 +28,6 @@ def demo_images() -> DemoImages:
     """Return 600 photographs of birds from an installed package.
 
     The package is not imported, nothing is downloaded, and the files are the same every time.
-
-    Returns
-    -------
-    DemoImages
-        The photographs, in the order of their names, with their source and licence.
-
-    Raises
-    ------
-    ModelError
-        If the package is not installed, or has no photographs where they are expected.
-
-    Examples
-    --------
-    >>> from nouncut.demo import demo_images
-    >>> len(demo_images().paths)  # doctest: +SKIP
-    600
     """
     advice = 'Install them with: pip install "nouncut[demo]"'
     try:

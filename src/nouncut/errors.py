@@ -29,21 +29,7 @@ class InputError(NouncutError, ValueError):
 
 
 class ImageError(InputError):
-    """One image file that cannot be used.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    reason : str
-        What is wrong with it.
-
-    Examples
-    --------
-    >>> from nouncut.errors import ImageError
-    >>> print(ImageError("holiday/beach.jpg", "the file is empty"))
-    holiday/beach.jpg: the file is empty
-    """
+    """One image file that cannot be used."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(path, reason)
@@ -67,14 +53,7 @@ class OutputError(NouncutError):
 
 
 def printable_path(path: str | os.PathLike[str]) -> str:
-    r"""Return a path as one line of text, safe for any terminal.
-
-    Examples
-    --------
-    >>> from nouncut.errors import printable_path
-    >>> printable_path("Büro/two\nlines.jpg")
-    'Büro/two\\nlines.jpg'
-    """
+    r"""Return a path as one line of text, safe for any terminal."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()

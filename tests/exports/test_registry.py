@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from nouncut.errors import OutputError
-from nouncut.exports import EXPORTS, export_run, plan_export
+from nouncut.exports.registry import EXPORTS, export_run, plan_export
 
 PICTURES = {"tree", "fiftyone", "xmp"}
 

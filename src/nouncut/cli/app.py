@@ -53,20 +53,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command.
-
-    Examples
-    --------
-    >>> import sys
-    >>> from nouncut.cli.app import main
-    >>> sys.argv = ["nouncut", "--version"]
-    >>> try:
-    ...     main()
-    ... except SystemExit as end:
-    ...     end.code
-    nouncut 0.1.0
-    0
-    """
+    """Run the command."""
     # Threads of a model that wait must not keep other programs from working; read by OpenMP when
     # torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -18,113 +18,35 @@ _GIGABYTE = 1e9
 
 
 def results() -> Console:
-    """Return the console that results go to.
-
-    Returns
-    -------
-    Console
-        Standard output. Nothing in the text is markup: names of files and clusters are untrusted.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import results
-    >>> results().print("[bold]cat[/bold].jpg")
-    [bold]cat[/bold].jpg
-    """
+    """Return the console that results go to."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def notes() -> Console:
-    """Return the console for what is not a result.
-
-    Returns
-    -------
-    Console
-        Standard error.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import notes
-    >>> notes().stderr
-    True
-    """
+    """Return the console for what is not a result."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
-    """Tell the user what went wrong.
-
-    Parameters
-    ----------
-    message : str
-        In words, with the remedy.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import complain
-    >>> complain("No image in pets.")
-    """
+    """Tell the user what went wrong."""
     notes().print(Text.assemble(("nouncut: ", "bold red"), message))
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs.
-
-    Parameters
-    ----------
-    value : object
-        What JSON can hold.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import print_json
-    >>> print_json({"n_clusters": 3})
-    {
-      "n_clusters": 3
-    }
-    """
+    """Print a result for programs."""
     # ASCII only: a file name may hold what the terminal's encoding lacks.
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def shown_bytes(n_bytes: float) -> str:
-    """Return a size as people say it.
-
-    Parameters
-    ----------
-    n_bytes : float
-        The size.
-
-    Returns
-    -------
-    str
-        In megabytes or gigabytes.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import shown_bytes
-    >>> shown_bytes(12_300_000), shown_bytes(4_560_000_000)
-    ('12 MB', '4.6 GB')
-    """
+    """Return a size as people say it."""
     if n_bytes < _GIGABYTE:
         return f"{n_bytes / _MEGABYTE:.0f} MB"
     return f"{n_bytes / _GIGABYTE:.1f} GB"
 
 
 class StageBars:
-    """Progress of the stages: a bar with the time left on a terminal, else a line per stage.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Show nothing.
-
-    Examples
-    --------
-    >>> from nouncut.cli.console import StageBars
-    >>> with StageBars(quiet=True) as bars:
-    ...     bars("encoding images", 3, 10)
-    """
+    """Progress of the stages: a bar with the time left on a terminal, else a line per stage."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -156,15 +78,7 @@ class StageBars:
             self._bars.stop()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report progress.
-
-        Parameters
-        ----------
-        stage : str
-            What is being done.
-        done, total : int
-            How much of it is done, and how much there is.
-        """
+        """Report progress."""
         if self._quiet:
             return
         if self._bars is None:

@@ -20,14 +20,7 @@ _PARAMETER = re.compile(r"`([a-z_]+)(?:=(?:True|\.\.\.))?`")
 
 
 def for_command_line(message: str) -> str:
-    """Replace parameters in backticks by options.
-
-    Examples
-    --------
-    >>> from nouncut.cli.exit_codes import for_command_line
-    >>> for_command_line("Choose another `output`, or pass `replace=True`.")
-    'Choose another --output, or pass --replace.'
-    """
+    """Replace parameters in backticks by options."""
     return _PARAMETER.sub(
         lambda found: _OPTIONS.get(found[1], "--" + found[1].replace("_", "-")), message
     )

@@ -62,7 +62,7 @@ def export(
     given = {"link": link, "beside": beside, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
     with explained_errors("Repeat the command to go on."):
-        from nouncut.exports import EXPORTS, export_run, plan_export
+        from nouncut.exports.registry import EXPORTS, export_run, plan_export
         from nouncut.runs.run import open_run
 
         for name in set(options) - set(EXPORTS[to].options):

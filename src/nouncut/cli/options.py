@@ -50,26 +50,7 @@ RunDirectory = Annotated[
 
 
 def parse_whole(text: str, option: str) -> int | Literal["auto"]:
-    """Return a whole number of at least 1, or "auto".
-
-    Parameters
-    ----------
-    text : str
-        What the user wrote.
-    option : str
-        The option it was written for.
-
-    Returns
-    -------
-    int or "auto"
-        What `nouncut.cluster_images` takes.
-
-    Examples
-    --------
-    >>> from nouncut.cli.options import parse_whole
-    >>> parse_whole("12", "-k"), parse_whole("auto", "-k")
-    (12, 'auto')
-    """
+    """Return a whole number of at least 1, or "auto"."""
     if text == "auto":
         return "auto"
     if not text.isdecimal() or int(text) < 1:
@@ -79,24 +60,7 @@ def parse_whole(text: str, option: str) -> int | Literal["auto"]:
 
 
 def parse_tau(tau: str | None) -> float | Literal["auto"] | None:
-    """Return the temperature that was asked for.
-
-    Parameters
-    ----------
-    tau : str or None
-        A number, or "auto".
-
-    Returns
-    -------
-    float, "auto" or None
-        What `nouncut.cluster_images` takes.
-
-    Examples
-    --------
-    >>> from nouncut.cli.options import parse_tau
-    >>> parse_tau("0.04"), parse_tau("auto"), parse_tau(None)
-    (0.04, 'auto', None)
-    """
+    """Return the temperature that was asked for."""
     if tau is None or tau == "auto":
         return "auto" if tau else None
     try:
@@ -107,26 +71,7 @@ def parse_tau(tau: str | None) -> float | Literal["auto"] | None:
 
 
 def parse_lexicons(names: str | None, vocabulary: Path | None) -> list[str] | None:
-    """Return the files of WordNet that were asked for.
-
-    Parameters
-    ----------
-    names : str or None
-        Names with commas between them, or "all".
-    vocabulary : Path or None
-        A file of own words, with which WordNet is not used.
-
-    Returns
-    -------
-    list of str or None
-        What `nouncut.cluster_images` takes.
-
-    Examples
-    --------
-    >>> from nouncut.cli.options import parse_lexicons
-    >>> parse_lexicons("animal, food", None), parse_lexicons("all", None)
-    (['animal', 'food'], None)
-    """
+    """Return the files of WordNet that were asked for."""
     from nouncut.runs.settings import VISIBLE_LEXICONS
 
     if names is None:
@@ -137,26 +82,7 @@ def parse_lexicons(names: str | None, vocabulary: Path | None) -> list[str] | No
 
 
 def parse_templates(prompts: str, file: Path | None) -> list[str]:
-    """Return the prompts that were asked for.
-
-    Parameters
-    ----------
-    prompts : str
-        Numbers of the built-in ones with commas between them, or "all".
-    file : Path or None
-        A file of the user's own prompts.
-
-    Returns
-    -------
-    list of str
-        What `nouncut.cluster_images` takes.
-
-    Examples
-    --------
-    >>> from nouncut.cli.options import parse_templates
-    >>> parse_templates("7,1", None)
-    ['a photo of the small {}.', 'itap of a {}.']
-    """
+    """Return the prompts that were asked for."""
     from nouncut.words.prompts import PROMPTS, read_templates
 
     if file is not None:

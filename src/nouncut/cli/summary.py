@@ -20,31 +20,7 @@ _WORTH_MENTIONING = 2.0
 
 
 def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
-    """Print what a run found.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    quiet : bool, default=False
-        Print nothing.
-    as_json : bool, default=False
-        Print JSON.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from nouncut import cluster_images
-    >>> from nouncut.cli.summary import show_run
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "clip.npy"), data.features)
-    ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-    ...     show_run(run, quiet=True)
-    """
+    """Print what a run found."""
     if as_json:
         print_json(summary(run))
     elif not quiet:
@@ -53,33 +29,7 @@ def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """Return what a run found, for programs.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    dict
-        What JSON can hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from nouncut import cluster_images
-    >>> from nouncut.cli.summary import summary
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(n_images=90, n_clusters=3, random_state=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "clip.npy"), data.features)
-    ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-    ...     summary(run)["n_clusters"]
-    3
-    """
+    """Return what a run found, for programs."""
     fields = (
         "n_images",
         "n_clusters",
@@ -104,19 +54,7 @@ def summary(run: Run) -> dict[str, Any]:
 
 
 def show_estimate(estimate: Estimate) -> None:
-    """Print what a run will roughly take, if it takes long.
-
-    Parameters
-    ----------
-    estimate : Estimate
-        Time and memory.
-
-    Examples
-    --------
-    >>> from nouncut.cli.summary import show_estimate
-    >>> from nouncut.runs.estimate import Estimate
-    >>> show_estimate(Estimate(10, 0, 0, 0.0, 0.1, 10**8))
-    """
+    """Print what a run will roughly take, if it takes long."""
     seconds = estimate.encoding_seconds + estimate.clustering_seconds
     if seconds < _WORTH_MENTIONING:
         return

@@ -33,36 +33,6 @@ def apply_functions(
 
     Every function is expanded in Chebyshev polynomials on the interval; one recurrence, that is
     one sparse product per degree, serves all functions.
-
-    Parameters
-    ----------
-    functions : sequence of callable
-        Smooth functions of a real variable, vectorised.
-    S : csr_array of shape (n, n)
-        Symmetric matrix.
-    block : ndarray of shape (n, k)
-        Vectors, as columns, in the span of eigenvectors whose eigenvalues lie in the interval.
-    interval : tuple of float
-        The smallest and the largest eigenvalue that count.
-    tol : float, default=1e-5
-        Coefficients below this are left out.
-    n_threads : int, default=1
-        Threads for the sparse products.
-
-    Returns
-    -------
-    list of ndarray of shape (n, k)
-        ``f(S) @ block`` for every function f.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.chebyshev import apply_functions
-    >>> S = csr_array(np.diag([0.5, -0.25]))
-    >>> apply_functions([np.square], S, np.ones((2, 1)), (-1, 1))[0].round(4)
-    array([[0.25  ],
-           [0.0625]])
     """
     low, high = interval
     interval = low, max(high, low + _NARROWEST)

@@ -21,32 +21,7 @@ def inner_products(
     *,
     multiply_in: type[np.floating[Any]] = np.float64,
 ) -> NDArray[np.float64]:
-    """Return ``X^T Y``, summed in double precision whatever the precision of the factors.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Tall matrix.
-    Y : ndarray of shape (n, m), optional
-        Another; X itself where left out.
-    n_threads : int, default=1
-        Threads to share the rows.
-    multiply_in : type, default=float64
-        Precision of the products of a few thousand rows at a time.
-
-    Returns
-    -------
-    ndarray of shape (k, m)
-        The products of their columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute.dense import inner_products
-    >>> inner_products(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([[10., 14.],
-           [14., 20.]])
-    """
+    """Return ``X^T Y``, summed in double precision whatever the precision of the factors."""
     n, k = X.shape
     m = k if Y is None else Y.shape[1]
     length = max(_ROWS_AT_ONCE, -(-n // _N_PARTS))
@@ -71,32 +46,7 @@ def tall_product(
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Return ``X R`` for a tall X and a small R, in the precision of X.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Tall matrix.
-    R : ndarray of shape (k, m)
-        Small matrix.
-    n_threads : int, default=1
-        Threads to share the rows.
-    out : ndarray of shape (n, m), optional
-        Where to write; may be X itself where m is k.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        The product.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute.dense import tall_product
-    >>> tall_product(np.ones((2, 2)), np.array([[1.0], [2.0]]))
-    array([[3.],
-           [3.]])
-    """
+    """Return ``X R`` for a tall X and a small R, in the precision of X."""
     R = np.ascontiguousarray(R, dtype=X.dtype)
     result = np.empty((len(X), R.shape[1]), dtype=X.dtype) if out is None else out
 

@@ -46,15 +46,7 @@ _FINEST: dict[Any, float] = {np.float64: 1e-7, np.float32: 3e-6}
 
 
 class Eigenpairs(NamedTuple):
-    """Leading eigenvalues and eigenvectors.
-
-    Parameters
-    ----------
-    values : ndarray of shape (k,)
-        Eigenvalues, largest first.
-    vectors : ndarray of shape (n, k)
-        Orthonormal eigenvectors, as columns.
-    """
+    """Leading eigenvalues and eigenvectors."""
 
     values: NDArray[np.float64]
     vectors: NDArray[np.float64]
@@ -76,44 +68,6 @@ def top_eigenpairs(
     Small matrices are solved densely. Larger ones by subspace iteration with a Chebyshev filter:
     a block of vectors finds repeated and crowded eigenvalues together, which single-vector
     Lanczos methods (ARPACK) skip while their residuals look fine.
-
-    Parameters
-    ----------
-    S : csr_array or ndarray of shape (n, n)
-        Symmetric matrix with eigenvalues between -1 and 1; an ndarray is solved densely.
-    k : int
-        How many, at most n.
-    n_spare : int, default=0
-        Further pairs to return after these, as they come: theirs may be less accurate.
-    tol : float, default=1e-6
-        Largest residual ``||S x - value x||`` of a returned pair.
-    start : Eigenpairs, optional
-        Pairs near the wanted ones, from a similar matrix.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starting block.
-    n_threads : int, default=1
-        Threads for the sparse products.
-    progress : callable, optional
-        Called with the stage and how much of a hundred is done.
-
-    Returns
-    -------
-    Eigenpairs
-        Values in descending order and their vectors; fewer than ``k + n_spare`` where the matrix
-        is smaller.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where a residual is still larger than `tol` at the end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.eigen import top_eigenpairs
-    >>> top_eigenpairs(csr_array(np.diag([0.5, 1.0, 0.2])), 2).values
-    array([1. , 0.5])
     """
     n = S.shape[0]
     wanted = min(n, k + n_spare)
@@ -152,29 +106,6 @@ def operator_eigenpairs(
     The eigenvalues of a diffused affinity that lie around the k-th may be a thousand times closer
     to each other than to the first one, so the residual that is small enough follows from how far
     apart they are. Afterwards random vectors look for eigenvectors that the block has missed.
-
-    Parameters
-    ----------
-    operator : Operator
-        Symmetric, with eigenvalues of at most 1.
-    start : ndarray of shape (n, m)
-        Vectors whose span is near the wanted one; more than k, at most n.
-    k : int
-        How many pairs.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the vectors that look for missed ones.
-    n_threads : int, default=1
-        Threads.
-
-    Returns
-    -------
-    Eigenpairs
-        Values in descending order and their vectors; those after the k-th may be less accurate.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where residuals stay too large, or eigenvectors were still missing at the end.
     """
     n, dtype = len(start), start.dtype
     if n <= max(_DENSE_OPERATOR, 3 * start.shape[1]):
@@ -246,24 +177,7 @@ def _dense_eigenpairs(matrix: NDArray[Any], k: int) -> Eigenpairs:
 
 
 def guard_vectors(k: int) -> int:
-    """Return how many further vectors carry the eigenvalues that crowd below the k-th.
-
-    Parameters
-    ----------
-    k : int
-        How many vectors are wanted.
-
-    Returns
-    -------
-    int
-        A tenth, and at least 16.
-
-    Examples
-    --------
-    >>> from nouncut.compute.eigen import guard_vectors
-    >>> guard_vectors(10), guard_vectors(1000)
-    (16, 100)
-    """
+    """Return how many further vectors carry the eigenvalues that crowd below the k-th."""
     return max(16, k // 10)
 
 
@@ -275,20 +189,7 @@ def _fill_with_noise(block: NDArray[Any], rng: np.random.RandomState) -> None:
 
 
 class Operator(NamedTuple):
-    """A symmetric matrix that is known by its products.
-
-    Parameters
-    ----------
-    product : callable
-        Multiplies the matrix by a block of vectors.
-    chebyshev : callable
-        Called with a block, a degree m and an interval: replaces the block by its product with
-        T_m of the matrix, the interval mapped on [-1, 1].
-    lowest : float
-        No eigenvalue is below.
-    degrees : tuple of int
-        The fewest and the most that a filter may have.
-    """
+    """A symmetric matrix that is known by its products."""
 
     product: Callable[[NDArray[Any]], NDArray[Any]]
     chebyshev: Callable[[NDArray[Any], int, float, float], None]
@@ -367,26 +268,7 @@ def _filtered_iteration(
 
 
 def spectrum_floor(S: csr_array) -> float:
-    """Return a value that no eigenvalue of a normalised graph is below.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, n)
-        Symmetric matrix with eigenvalues between -1 and 1.
-
-    Returns
-    -------
-    float
-        At least -1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.eigen import spectrum_floor
-    >>> -0.7 < spectrum_floor(csr_array(np.diag([1.0, 0.3, -0.5, 0.2]))) <= -0.5
-    True
-    """
+    """Return a value that no eigenvalue of a normalised graph is below."""
     if S.shape[0] <= DENSE_SIZE:
         lowest = eigh(S.toarray(), subset_by_index=[0, 0], eigvals_only=True)[0]
     else:
@@ -424,30 +306,7 @@ def _rayleigh_ritz(
 def definite_eigh(
     inner: NDArray[Any], overlap: NDArray[Any], rounding: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Solve ``inner x = value overlap x`` for symmetric matrices, the second one positive.
-
-    Parameters
-    ----------
-    inner, overlap : ndarray of shape (k, k)
-        The matrices.
-    rounding : float, default=0.0
-        What is added to the overlap's diagonal. Directions in which the overlap is smaller than
-        that get small values, whatever rounding has made of them.
-
-    Returns
-    -------
-    values : ndarray of shape (k,)
-        Largest first.
-    vectors : ndarray of shape (k, k)
-        As columns, of length one in the metric of the overlap.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute.eigen import definite_eigh
-    >>> definite_eigh(np.diag([1.0, 4.0]), np.diag([1.0, 2.0]))[0]
-    array([2., 1.])
-    """
+    """Solve ``inner x = value overlap x`` for symmetric matrices, the second one positive."""
     with blas_threads(1):
         while True:
             try:

@@ -29,21 +29,7 @@ _BYTES_AT_ONCE = 16 * 2**20
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that replaces `path` when the block ends without an error.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.compute.files import atomic_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.txt")
-    ...     with atomic_file(path) as file:
-    ...         _ = file.write(b"text")
-    ...         before = path.exists()
-    ...     before, path.read_bytes()
-    (False, b'text')
-    """
+    """Open a file for writing that replaces `path` when the block ends without an error."""
     waiting(path).unlink(missing_ok=True)
     try:
         with new_file(path) as file:
@@ -111,28 +97,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def explained_writing(what: str, place: AnyPath, instead: str) -> Iterator[None]:
-    """Turn errors of the disk into an `OutputError` with a remedy.
-
-    Parameters
-    ----------
-    what : str
-        What is written, such as "the run".
-    place : path
-        Where it is written.
-    instead : str
-        What the user can do instead, such as "choose another folder with `output`".
-
-    Examples
-    --------
-    >>> import errno
-    >>> from nouncut.compute.files import explained_writing
-    >>> with explained_writing("the run", "pets", "choose another `output`"):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    ...
-    nouncut.errors.OutputError: No room left for the run in pets (No space left on device). Free
-    some space, or choose another `output`.
-    """
+    """Turn errors of the disk into an `OutputError` with a remedy."""
     try:
         yield
     except NouncutError:

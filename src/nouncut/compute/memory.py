@@ -10,20 +10,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be allocated without swapping.
-
-    Returns
-    -------
-    int or None
-        The least of what the system and the control group (a container's limit) have left;
-        None where neither tells.
-
-    Examples
-    --------
-    >>> from nouncut.compute.memory import available_memory
-    >>> available_memory() != 0
-    True
-    """
+    """Return the bytes that can be allocated without swapping."""
     known = [size for size in (_system_memory(), _container_memory()) if size is not None]
     return min(known) if known else None
 

@@ -12,39 +12,14 @@ _LARGEST = np.float32(65535)
 
 
 class PackedRows(NamedTuple):
-    """Rows as whole numbers, with what a one stands for.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n, k)
-        Between 0 and 65,535, the largest of every row.
-    units : ndarray of shape (n,)
-        Every row is its numbers times its unit.
-    """
+    """Rows as whole numbers, with what a one stands for."""
 
     numbers: NDArray[np.uint16]
     units: NDArray[np.float32]
 
 
 def empty_rows(n: int, k: int) -> PackedRows:
-    """Return room for packed rows.
-
-    Parameters
-    ----------
-    n, k : int
-        Their number and length.
-
-    Returns
-    -------
-    PackedRows
-        With any content.
-
-    Examples
-    --------
-    >>> from nouncut.compute.packing import empty_rows
-    >>> empty_rows(2, 3).numbers.shape
-    (2, 3)
-    """
+    """Return room for packed rows."""
     return PackedRows(np.empty((n, k), np.uint16), np.empty(n, np.float32))
 
 
@@ -53,24 +28,6 @@ def pack_rows(X: NDArray[np.float32], out: PackedRows, first: int = 0) -> None:
 
     Inner products of rows depend on their large numbers. Sixteen bits of a floating number would
     keep three digits of each, which is not enough to rank the many near images of an image.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Rows of non-negative numbers.
-    out : PackedRows
-        Where they go.
-    first : int, default=0
-        The place of the first row there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute.packing import empty_rows, pack_rows
-    >>> rows = empty_rows(1, 3)
-    >>> pack_rows(np.array([[0.5, 0.25, 0.0]], np.float32), rows)
-    >>> (rows.numbers * rows.units[:, None]).round(4)
-    array([[0.5 , 0.25, 0.  ]], dtype=float32)
     """
     last = first + len(X)
     _compiled_pack(X, out.numbers[first:last], out.units[first:last])

@@ -103,30 +103,6 @@ def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray
 
     Every row is summed by one thread in the order of its entries, so the result is the same
     for any number of threads.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, m)
-        The sparse matrix.
-    X : ndarray of shape (m, k)
-        The vectors, as columns.
-    n_threads : int, default=1
-        Threads to share the rows.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        ``S @ X``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.products import sparse_product
-    >>> S = csr_array(np.array([[0.0, 2.0], [1.0, 0.0]]))
-    >>> sparse_product(S, np.array([[1.0], [3.0]]))
-    array([[6.],
-           [1.]])
     """
     out = np.empty((S.shape[0], X.shape[1]), dtype=np.result_type(S.dtype, X.dtype))
     if S.nnz * X.shape[1] < _WORTH_A_THREAD:
@@ -162,35 +138,6 @@ def apply_series(
     """Apply Chebyshev series of a symmetric matrix to a block of vectors.
 
     A few columns at a time go through the whole recurrence, so that they stay in the cache.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, n)
-        Symmetric matrix of the block's type.
-    block : ndarray of shape (n, k)
-        Vectors, as columns.
-    series : ndarray of shape (n_series, degree + 1)
-        Coefficients, degree at least 1.
-    interval : tuple of float
-        What is mapped on [-1, 1].
-    n_threads : int, default=1
-        Threads to share the columns; the result does not depend on it.
-    out : list of ndarray of shape (n, k), optional
-        Where to write; one of them may be the block itself.
-
-    Returns
-    -------
-    list of ndarray of shape (n, k)
-        One per series.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.products import apply_series
-    >>> S = csr_array(np.diag([0.5, -0.25]))
-    >>> apply_series(S, np.ones((2, 1)), np.array([[0.0, 0.0, 1.0]]), (-1, 1))[0].ravel()
-    array([-0.5  , -0.875])
     """
     kind = block.dtype.type
     data = S.data.astype(block.dtype, copy=False)
@@ -220,31 +167,7 @@ def apply_series(
 def pair_products(
     pairs: csr_array, X: NDArray[np.float32] | PackedRows, n_threads: int = 1
 ) -> NDArray[np.float32]:
-    """Return the dot products of chosen pairs of rows.
-
-    Parameters
-    ----------
-    pairs : csr_array of shape (n, n)
-        The wanted pairs; its values do not matter.
-    X : ndarray of shape (n, width) or PackedRows
-        Rows, float32 or packed.
-    n_threads : int, default=1
-        Threads to share the pairs.
-
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-        In the order of the entries of `pairs`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.compute.products import pair_products
-    >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
-    >>> pair_products(csr_array(np.array([[1, 1], [0, 0]])), rows)
-    array([ 5., 11.], dtype=float32)
-    """
+    """Return the dot products of chosen pairs of rows."""
     out = np.empty(pairs.nnz, dtype=np.float32)
 
     def multiply(part: tuple[int, int]) -> None:

@@ -18,25 +18,6 @@ class ProgressLine:
 
     Stages that take less than two seconds are not mentioned. On a terminal the line is renewed;
     elsewhere a stage gets one line when it ends.
-
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where to write; standard error by default.
-    clock : callable, optional
-        The time in seconds.
-
-    Examples
-    --------
-    >>> import io
-    >>> from nouncut.compute.progress import ProgressLine
-    >>> seconds = iter([0, 0, 30, 60])
-    >>> stream = io.StringIO()
-    >>> line = ProgressLine(stream, clock=lambda: next(seconds))
-    >>> for done in (0, 50, 100):
-    ...     line("encoding nouns", done, 100)
-    >>> print(stream.getvalue(), end="")
-    encoding nouns: 100 in 1 min 0 s
     """
 
     def __init__(
@@ -47,15 +28,7 @@ class ProgressLine:
         self._start = clock()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report progress.
-
-        Parameters
-        ----------
-        stage : str
-            What is being done.
-        done, total : int
-            How much of it is done, and how much there is.
-        """
+        """Report progress."""
         now = self._clock()
         # A stage begins when the one before it ends.
         elapsed = now - self._start
@@ -77,41 +50,11 @@ class ProgressLine:
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Take note of progress and say nothing.
-
-    Parameters
-    ----------
-    stage : str
-        What is being done.
-    done, total : int
-        How much of it is done, and how much there is.
-
-    Examples
-    --------
-    >>> from nouncut.compute.progress import silent
-    >>> silent("encoding nouns", 50, 100)
-    """
+    """Take note of progress and say nothing."""
 
 
 def shown_seconds(seconds: float) -> str:
-    """Return a time as people say it.
-
-    Parameters
-    ----------
-    seconds : float
-        The time.
-
-    Returns
-    -------
-    str
-        In seconds, minutes or hours.
-
-    Examples
-    --------
-    >>> from nouncut.compute.progress import shown_seconds
-    >>> shown_seconds(7.4), shown_seconds(95), shown_seconds(4000)
-    ('7 s', '1 min 35 s', '1 h 6 min')
-    """
+    """Return a time as people say it."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -47,24 +47,7 @@ _compiled_softmax = njit(nogil=True, cache=True, fastmath=True)(_softmax)
 
 
 def softmax_rows(X: NDArray[Any], tau: float) -> None:
-    """Replace every row x by ``softmax(x / tau)``.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Rows; float32 rows are done by compiled code.
-    tau : float
-        Temperature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.compute.softmax import softmax_rows
-    >>> X = np.array([[0.5, 0.0]], dtype=np.float32)
-    >>> softmax_rows(X, 0.5)
-    >>> X.round(3)
-    array([[0.731, 0.269]], dtype=float32)
-    """
+    """Replace every row x by ``softmax(x / tau)``."""
     tau = max(tau, _COLDEST)
     if X.dtype == np.float32:
         _compiled_softmax(X, np.float32(_LOG2_E / tau))

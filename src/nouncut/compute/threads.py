@@ -17,25 +17,7 @@ Result = TypeVar("Result")
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` stands for.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in scikit-learn: None for one (or what a joblib context says), -1 for every core that
-        this process may use, -2 for all but one.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Examples
-    --------
-    >>> from nouncut.compute.threads import count_threads
-    >>> count_threads(2)
-    2
-    """
+    """Return the number of threads that `n_jobs` stands for."""
     return int(effective_n_jobs(n_jobs))
 
 
@@ -52,40 +34,14 @@ if hasattr(os, "register_at_fork"):
 def run_tasks(
     function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int
 ) -> list[Result]:
-    """Call `function` on every task, `n_threads` at a time; the first error is raised.
-
-    Parameters
-    ----------
-    function : callable
-        Writes to no memory that another task writes to.
-    tasks : iterable
-        The arguments, one per call.
-    n_threads : int
-        How many calls run at once.
-
-    Returns
-    -------
-    list
-        The results, in the order of the tasks.
-    """
+    """Call `function` on every task, `n_threads` at a time; the first error is raised."""
     if n_threads == 1:
         return [function(task) for task in tasks]
     return list(_pool(n_threads).map(function, tasks))
 
 
 def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Limit the threads of BLAS.
-
-    Parameters
-    ----------
-    n_threads : int
-        The limit; with one, products do not depend on how many there could be.
-
-    Returns
-    -------
-    context manager
-        In force for the whole process while it is open.
-    """
+    """Limit the threads of BLAS."""
     return _libraries().limit(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
 
 

@@ -24,66 +24,13 @@ def export_csv(run: Run, destination: Path, *, overwrite: bool = False) -> Expor
 
     Texts that a spreadsheet would take for a formula (``=1+1``) get an apostrophe in front; the
     other formats hold them as they are.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        The file to write.
-    overwrite : bool, default=False
-        Whether to replace a file that is there.
-
-    Returns
-    -------
-    ExportResult
-        How many rows were written.
-
-    Raises
-    ------
-    OutputError
-        If there is a file already, or the disk refuses.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> import pyarrow as pa
-    >>> from nouncut.exports.csv_text import export_csv
-    >>> run = SimpleNamespace(assignments=pa.table({"path": ["/a, b.jpg"], "name": ["=cat"]}))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = export_csv(run, Path(folder, "clusters.csv"))
-    ...     print(result.path.read_text())
-    path,name
-    "/a, b.jpg",'=cat
     """
     write_csv(run.assignments, destination, overwrite=overwrite)
     return ExportResult(destination, run.assignments.num_rows)
 
 
 def write_csv(table: pa.Table, destination: Path, *, overwrite: bool = False) -> None:
-    """Write a table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    destination, overwrite
-        As for `export_csv`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pyarrow as pa
-    >>> from nouncut.exports.csv_text import write_csv
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "clusters.csv")
-    ...     write_csv(pa.table({"name": ["cat"]}), path)
-    ...     path.exists()
-    True
-    """
+    """Write a table."""
     with (
         new_file(destination, overwrite=overwrite) as part,
         part.open("x", encoding="utf-8", newline="") as file,

@@ -40,48 +40,6 @@ def export_embedding_atlas(
     Besides the assignments it has the columns ``x`` and ``y`` (the run's layout, else the first two
     principal components of its embedding), ``neighbors`` (the nearest in the run's graph) and
     ``image`` (a thumbnail).
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        The file to write; its name ends in ``.parquet``.
-    overwrite : bool, default=False
-        Whether to replace a file that is there.
-    thumbnail_size : int, default=128
-        The longer side of the thumbnails, in pixels.
-
-    Returns
-    -------
-    ExportResult
-        Its hint is the command that shows the map. Images that cannot be read now are on the map
-        without a thumbnail; they are its problems.
-
-    Raises
-    ------
-    OutputError
-        If there is a file already, the disk refuses, or the run has nothing to draw a map from.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> import pyarrow.parquet as pq
-    >>> from nouncut.exports.embedding_atlas import export_embedding_atlas
-    >>> run = SimpleNamespace(
-    ...     manifest={"source_kind": "features"},
-    ...     assignments=pa.table({"path": ["row 0", "row 1"], "name": ["cat", "dog"]}),
-    ...     has_array=lambda name: name == "layout",
-    ...     array=lambda name: np.array([[0, 1], [2, 3]]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = export_embedding_atlas(run, Path(folder, "map.parquet"))
-    ...     pq.read_table(result.path).to_pylist()[1]
-    {'path': 'row 1', 'name': 'dog', 'x': 2.0, 'y': 3.0}
     """
     if destination.suffix != ".parquet":
         raise OutputError(
@@ -118,34 +76,7 @@ def _with_layout(run: Run) -> pa.Table:
 
 
 def map_layout(run: Run) -> NDArray[np.float64]:
-    """Return where the images are on a map.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-
-    Returns
-    -------
-    ndarray of shape (n_images, 2)
-        The run's layout, else the first two principal components of its embedding or, where it
-        has none, of its features.
-
-    Raises
-    ------
-    OutputError
-        If the run has none of them.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from nouncut.exports.embedding_atlas import map_layout
-    >>> points = np.array([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 1.0]])
-    >>> run = SimpleNamespace(has_array=lambda name: name == "embedding", array=lambda _: points)
-    >>> map_layout(run).round(6).tolist()
-    [[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    """
+    """Return where the images are on a map."""
     if run.has_array("layout"):
         return np.asarray(run.array("layout"), dtype=np.float64)[:, :2]
     for name in ("embedding", "features"):

@@ -32,44 +32,6 @@ def export_fiftyone(run: Run, destination: Path, *, overwrite: bool = False) -> 
     ``data.json`` tells where the images are, by absolute path. ``labels.json`` gives each its
     cluster's name as the label, the confidence, and as attributes ``cluster``, ``second_label``,
     ``second_confidence`` and ``outlier``.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        The folder to write to.
-    overwrite : bool, default=False
-        Whether to replace these two files if they are there.
-
-    Returns
-    -------
-    ExportResult
-        Its hint is the command that shows the dataset. Images whose paths are no text are left
-        out, since FiftyOne's database cannot hold them; they are its problems.
-
-    Raises
-    ------
-    OutputError
-        If the run has no image files, there are files already, or the disk refuses.
-
-    Examples
-    --------
-    >>> import json, tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> import pyarrow as pa
-    >>> from nouncut.exports.fiftyone import export_fiftyone
-    >>> row = {"cluster": 0, "confidence": 0.9, "outlier": False}
-    >>> second = {"second_name": None, "second_confidence": None}
-    >>> run = SimpleNamespace(
-    ...     manifest={}, names=["cat"], paths=lambda: [Path("/pets/x.jpg")],
-    ...     assignments=pa.Table.from_pylist([row | second]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = export_fiftyone(run, Path(folder, "dataset"))
-    ...     json.loads((result.path / "labels.json").read_text())["labels"]["00000000"]
-    {'label': 0, 'confidence': 0.9, 'attributes': {'cluster': 0, 'outlier': False}}
     """
     require_pictures(run, "fiftyone")
     problems: list[str] = []

@@ -48,27 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Export:
-    """A format that runs can be exported to.
-
-    Parameters
-    ----------
-    summary : str
-        What it is, in a few words.
-    write : callable
-        Writes the export: called with the run, the destination and options.
-    file_name : str
-        The name of the file or folder where the user gives none.
-    options : tuple of str
-        The options that `write` takes.
-    parts : tuple of str
-        Files in the folder, where the export is a folder that always has the same ones.
-
-    Examples
-    --------
-    >>> from nouncut.exports import EXPORTS
-    >>> EXPORTS["csv"].file_name, EXPORTS["csv"].options
-    ('assignments.csv', ('overwrite',))
-    """
+    """A format that runs can be exported to."""
 
     summary: str
     write: Callable[..., ExportResult]
@@ -138,7 +118,7 @@ def export_run(
     >>> from pathlib import Path
     >>> from types import SimpleNamespace
     >>> import pyarrow as pa
-    >>> from nouncut.exports import export_run
+    >>> from nouncut.exports.registry import export_run
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = pa.table({"path": ["/a.jpg"], "name": ["cat"]})
     ...     run = SimpleNamespace(directory=Path(folder), assignments=table)
@@ -152,32 +132,7 @@ def export_run(
 def plan_export(
     run: Run, to: str, destination: str | os.PathLike[str] | None = None, **options: Any
 ) -> list[tuple[Path, Path]]:
-    """Return what an export would write, and write nothing.
-
-    Parameters
-    ----------
-    run, to, destination, **options
-        As in `export_run`.
-
-    Returns
-    -------
-    list of (Path, Path)
-        What is exported, an image or the run as a whole, and the file that it goes to.
-
-    Raises
-    ------
-    OutputError
-        If there is no such format or option, or the run has no image files for it.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> from nouncut.exports import plan_export
-    >>> plan = plan_export(SimpleNamespace(directory=Path("run")), "csv", "clusters.csv")
-    >>> [(source.name, target.name) for source, target in plan]
-    [('run', 'clusters.csv')]
-    """
+    """Return what an export would write, and write nothing."""
     export = _find(to, options)
     place = _destination(run, export, destination)
     if to == "tree":

@@ -12,27 +12,7 @@ BATCH_ROWS = 8192
 
 
 def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Iterate over the rows of a table, in batches, so that few are in memory at once.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-
-    Yields
-    ------
-    dict
-        A row. Floats are written as short as their own precision permits (0.9, not
-        0.8999999761581421); what is not a finite number is None.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from nouncut.exports.rows import plain_rows
-    >>> table = pa.table({"name": ["cat", None], "confidence": pa.array([0.9, float("nan")], "f4")})
-    >>> list(plain_rows(table))
-    [{'name': 'cat', 'confidence': 0.9}, {'name': None, 'confidence': None}]
-    """
+    """Iterate over the rows of a table, in batches, so that few are in memory at once."""
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         columns = [_short(column) for column in batch.columns]
         yield from pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist()

@@ -35,35 +35,6 @@ def plan_tree(run: Run, destination: Path) -> Plan:
 
     Outliers stay in their cluster. Images of the same name get numbers: ``cat.jpg``,
     ``cat (2).jpg``. The plan depends on the run alone, so it is the same every time.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        The folder to make.
-
-    Returns
-    -------
-    list of (Path, Path)
-        Every image, and its place in the tree: a folder named after its cluster.
-
-    Raises
-    ------
-    OutputError
-        If the run has no image files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> from nouncut.exports.tree import plan_tree
-    >>> images = [Path("/2025/x.jpg"), Path("/2026/X.jpg"), Path("/2026/y.jpg")]
-    >>> run = SimpleNamespace(
-    ...     manifest={}, names=["cat", "AC/DC"], labels=[0, 0, 1], paths=lambda: images
-    ... )
-    >>> [target.as_posix() for _, target in plan_tree(run, Path("sorted"))]
-    ['sorted/cat/x.jpg', 'sorted/cat/X (2).jpg', 'sorted/AC_DC/y.jpg']
     """
     require_pictures(run, "tree")
     distinct = DistinctNames(_FOLDER_BYTES)
@@ -83,46 +54,6 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     """Make folders named after the clusters, with links to the images or copies of them.
 
     Nothing is moved, overwritten or deleted. A second export adds what is missing.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        The folder to make, or to complete.
-    link : {"symlink", "hardlink", "copy"}, default="symlink"
-        What is put into the folders. Symbolic links need no space, and show nothing once the images
-        are moved; hard links need the same drive; copies need space, which is looked for
-        before the first one.
-
-    Returns
-    -------
-    ExportResult
-        Images that were there already count as kept. Images that are missing now, and files in
-        the way, are its problems.
-
-    Raises
-    ------
-    OutputError
-        If the run has no image files, there is no space for the copies, or the drive has no such
-        links.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> from nouncut.exports.tree import export_tree
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     image = Path(folder, "x.jpg")
-    ...     _ = image.write_bytes(b"...")
-    ...     run = SimpleNamespace(manifest={}, names=["cat"], labels=[0], paths=lambda: [image])
-    ...     first = export_tree(run, Path(folder, "sorted"), link="copy")
-    ...     again = export_tree(run, Path(folder, "sorted"), link="copy")
-    ...     Path(folder, "sorted", "cat", "x.jpg").read_bytes()
-    b'...'
-    >>> (first.n_written, first.n_kept), (again.n_written, again.n_kept)
-    ((1, 0), (0, 1))
     """
     if link not in get_args(Link):
         raise OutputError(f"link must be one of {', '.join(get_args(Link))}; not {link!r}.")

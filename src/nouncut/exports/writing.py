@@ -13,38 +13,7 @@ from nouncut.errors import OutputError, describe_error, printable_path
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a place to write a file, and put the file where it belongs once it is whole.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file belongs; missing folders are made.
-    overwrite : bool, default=False
-        Whether it may take the place of a file that is there.
-
-    Yields
-    ------
-    Path
-        A file of another name in the same folder, not there yet. It is removed if the block
-        fails.
-
-    Raises
-    ------
-    OutputError
-        If there is a file already, or the disk refuses.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.exports.writing import new_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "new", "numbers.txt")
-    ...     with new_file(path) as part:
-    ...         _ = part.write_text("1 2 3")
-    ...     path.read_text(), len(list(path.parent.iterdir()))
-    ('1 2 3', 1)
-    """
+    """Give a place to write a file, and put the file where it belongs once it is whole."""
     if path.is_dir():
         raise OutputError(f"{printable_path(path)} is a folder. Name a file in it.")
     if os.path.lexists(path) and not overwrite:
@@ -76,24 +45,6 @@ def part_of(target: Path) -> Iterator[Path]:
 
     The name depends on the target's alone, so what a killed export left behind is replaced by
     the next one.
-
-    Parameters
-    ----------
-    target : Path
-        The file that will be there.
-
-    Yields
-    ------
-    Path
-        The hidden file, not there yet. It is removed in the end.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.exports.writing import part_of
-    >>> with part_of(Path("cats.csv")) as part:
-    ...     print(part)
-    .nouncut-4714102e58.part
     """
     digest = hashlib.blake2b(os.fsencode(target.name), digest_size=5).hexdigest()
     part = target.with_name(f".nouncut-{digest}.part")
@@ -105,34 +56,7 @@ def part_of(target: Path) -> Iterator[Path]:
 
 
 def put(part: Path, target: Path, *, overwrite: bool = False) -> None:
-    """Give a file its name in one step.
-
-    Parameters
-    ----------
-    part : Path
-        The file.
-    target : Path
-        Its new name, in the same folder.
-    overwrite : bool, default=False
-        Whether it may take the place of another file.
-
-    Raises
-    ------
-    FileExistsError
-        If there is something at `target` and `overwrite` is false.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.exports.writing import put
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     part, target = Path(folder, "part"), Path(folder, "whole")
-    ...     _ = part.write_text("text")
-    ...     put(part, target)
-    ...     target.read_text()
-    'text'
-    """
+    """Give a file its name in one step."""
     if overwrite:
         os.replace(part, target)
         return
@@ -149,30 +73,7 @@ def put(part: Path, target: Path, *, overwrite: bool = False) -> None:
 
 
 def make_folders(folder: Path, root: Path) -> None:
-    """Make a folder and those between it and a root, none of them through a link.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; `root` itself or below it.
-    root : Path
-        A folder that may be missing, and may be a link.
-
-    Raises
-    ------
-    OSError
-        If there is a link or a file in the way, or the disk refuses.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.exports.writing import make_folders
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     make_folders(Path(root, "pets", "cats"), Path(root))
-    ...     Path(root, "pets", "cats").is_dir()
-    True
-    """
+    """Make a folder and those between it and a root, none of them through a link."""
     root.mkdir(parents=True, exist_ok=True)
     for part in [*reversed(folder.relative_to(root).parents), folder.relative_to(root)]:
         place = root / part

@@ -50,27 +50,7 @@ _SIDECAR = """\
 
 
 def sidecar(name: str, fallback: str = "unnamed") -> bytes:
-    r"""Return the content of a sidecar: the keywords ``nouncut`` and, below it, a name.
-
-    Parameters
-    ----------
-    name : str
-        Any text. Characters that XML forbids are dropped, line breaks become spaces, and ``|``,
-        which stands between levels of keywords, becomes ``-``.
-    fallback : str, optional
-        The keyword where nothing is left of `name`.
-
-    Returns
-    -------
-    bytes
-        XMP in UTF-8.
-
-    Examples
-    --------
-    >>> from nouncut.exports.xmp import sidecar
-    >>> "<rdf:li>nouncut|cats &amp; dogs</rdf:li>" in sidecar("cats &\ndogs\0").decode()
-    True
-    """
+    r"""Return the content of a sidecar: the keywords ``nouncut`` and, below it, a name."""
     clean = " ".join(_NOT_XML.sub("", name).replace("|", "-").split())
     return _SIDECAR.format(root=_KEYWORD, name=escape(clean or fallback)).encode()
 
@@ -78,37 +58,7 @@ def sidecar(name: str, fallback: str = "unnamed") -> bytes:
 def plan_sidecars(
     run: Run, destination: Path | None = None, *, beside: bool = False
 ) -> list[tuple[Path, Path]]:
-    """Return which image's sidecar goes where; nothing is read or written.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        A folder that mirrors the images' folders, from the deepest one that holds them all.
-    beside : bool, default=False
-        Whether they go beside the images instead.
-
-    Returns
-    -------
-    list of (Path, Path)
-        Every image and its sidecar.
-
-    Raises
-    ------
-    OutputError
-        If the run has no image files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> from nouncut.exports.xmp import plan_sidecars
-    >>> images = [Path("/photos/2025/x.jpg"), Path("/photos/y.jpg")]
-    >>> run = SimpleNamespace(manifest={}, paths=lambda: images)
-    >>> [target.as_posix() for _, target in plan_sidecars(run, Path("mirror"))]
-    ['mirror/2025/x.jpg.xmp', 'mirror/y.jpg.xmp']
-    """
+    """Return which image's sidecar goes where; nothing is read or written."""
     require_pictures(run, "xmp")
     paths = run.paths()
     if beside:
@@ -121,39 +71,6 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
     """Write an XMP sidecar for every image, with its cluster as a keyword.
 
     Sidecars that are there stay as they are: nothing is overwritten or merged.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    destination : Path
-        A folder that mirrors the images' folders.
-    beside : bool, default=False
-        Whether to write beside the images instead; then `destination` is not used.
-
-    Returns
-    -------
-    ExportResult
-        Images that have a sidecar already count as kept; where it says something else it is also
-        one of the problems.
-
-    Raises
-    ------
-    OutputError
-        If the run has no image files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
-    >>> from nouncut.exports.xmp import export_xmp
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     image = Path(folder, "x.jpg")
-    ...     run = SimpleNamespace(manifest={}, names=["cat"], labels=[0], paths=lambda: [image])
-    ...     result = export_xmp(run, Path(folder, "mirror"))
-    ...     "nouncut|cat" in Path(folder, "mirror", "x.jpg.xmp").read_text()
-    True
     """
     plan = plan_sidecars(run, destination, beside=beside)
     contents = [sidecar(name, f"cluster {number}") for number, name in enumerate(run.names)]

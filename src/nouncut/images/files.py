@@ -14,27 +14,7 @@ from nouncut.errors import ImageError, describe_error
 
 @contextmanager
 def open_regular(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open an ordinary file for reading; every failure is an `ImageError`.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Yields
-    ------
-    binary file
-        Closed at the end.
-
-    Examples
-    --------
-    >>> from nouncut.images.files import open_regular
-    >>> with open_regular("no/such/file.jpg"):
-    ...     pass
-    Traceback (most recent call last):
-    ...
-    nouncut.errors.ImageError: no/such/file.jpg: cannot be read (No such file or directory)
-    """
+    """Open an ordinary file for reading; every failure is an `ImageError`."""
     try:
         # Opening a pipe would wait for its writer for ever, so ask before opening.
         if not stat.S_ISREG(os.stat(path).st_mode):

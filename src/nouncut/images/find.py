@@ -28,22 +28,7 @@ AnyPath = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder that was seen but not taken.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is.
-    reason : str
-        Why it was not taken.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.images.find import SkippedFile
-    >>> SkippedFile(Path("notes.doc"), "not an image (.doc)").reason
-    'not an image (.doc)'
-    """
+    """A file or folder that was seen but not taken."""
 
     path: Path
     reason: str
@@ -51,22 +36,7 @@ class SkippedFile:
 
 @dataclass(frozen=True)
 class ImageScan:
-    """What a scan found.
-
-    Parameters
-    ----------
-    files : tuple of Path
-        Image files, each once, sorted by the bytes of their paths.
-    skipped : tuple of SkippedFile
-        What was seen but not taken, sorted likewise.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.images.find import ImageScan
-    >>> len(ImageScan(files=(Path("a.jpg"),), skipped=()).files)
-    1
-    """
+    """What a scan found."""
 
     files: tuple[Path, ...]
     skipped: tuple[SkippedFile, ...]

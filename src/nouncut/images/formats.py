@@ -42,43 +42,14 @@ def _readable_formats() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def image_suffixes() -> frozenset[str]:
-    """Return the file name endings, in lower case, that images are found by.
-
-    Returns
-    -------
-    frozenset of str
-        Depends on what the installed Pillow reads; HEIC needs the plug-in ``pillow-heif``.
-
-    Examples
-    --------
-    >>> from nouncut.images.formats import image_suffixes
-    >>> sorted({".jpg", ".jpeg", ".png", ".txt"} & image_suffixes())
-    ['.jpeg', '.jpg', '.png']
-    """
+    """Return the file name endings, in lower case, that images are found by."""
     formats = {*_readable_formats(), "MPO"}
     registered = Image.registered_extensions()
     return frozenset(suffix.lower() for suffix, name in registered.items() if name in formats)
 
 
 def matching_readers(prefix: bytes) -> list[Callable[..., Any]]:
-    """Return the Pillow readers that recognise a file by its first bytes.
-
-    Parameters
-    ----------
-    prefix : bytes
-        The first `PREFIX_BYTES` bytes of the file.
-
-    Returns
-    -------
-    list of callable
-        Each takes an open file and its name, and returns an image that is not yet decoded.
-
-    Examples
-    --------
-    >>> from nouncut.images.formats import matching_readers
-    >>> len(matching_readers(b"GIF89a")), len(matching_readers(b"Dear Sir,"))
-    (1, 0)
-    """
+    """Return the Pillow readers that recognise a file by its first bytes."""
     readers: list[Callable[..., Any]] = []
     for name in _readable_formats():
         reader, accepts = Image.OPEN[name]

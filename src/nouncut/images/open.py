@@ -38,39 +38,6 @@ def open_image(
     Of an animation the first frame is taken. Transparent parts become white. Images of more
     than 8 bits are scaled to the smallest usual range that holds their values (0 to 1 for
     floats; 8, 12 or 16 bits), others from their least to their greatest value.
-
-    Parameters
-    ----------
-    path : path
-        The file. Its content decides on the format, not its name.
-    min_side : int, optional
-        Permits to decode a JPEG at a half, a quarter or an eighth of its size, which is much
-        faster, as long as neither side becomes less than this.
-    max_pixels : int, default=200_000_000
-        Images with more pixels are refused before they are decoded.
-
-    Returns
-    -------
-    PIL.Image.Image
-        In mode RGB, without metadata and independent of the file.
-
-    Raises
-    ------
-    ImageError
-        If the file cannot be read, is no image, is broken or has too many pixels.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from PIL import Image
-    >>> from nouncut.images.open import open_image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "clear.png")
-    ...     Image.new("RGBA", (4, 3), (255, 0, 0, 0)).save(path)
-    ...     image = open_image(path)
-    >>> image.mode, image.size, image.getpixel((0, 0))
-    ('RGB', (4, 3), (255, 255, 255))
     """
     with open_regular(path) as file:
         try:

@@ -26,22 +26,7 @@ _HASH = re.compile("[0-9a-f]{16,128}")
 
 @dataclass(frozen=True)
 class Original:
-    """An image to be shown small.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : str or None
-        The hash of the content that is to be shown.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.images.thumbnails import Original
-    >>> Original(Path("a.jpg"), None).path.name
-    'a.jpg'
-    """
+    """An image to be shown small."""
 
     path: Path
     content: str | None
@@ -49,33 +34,13 @@ class Original:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture, or why there is none.
-
-    Parameters
-    ----------
-    file : Path or None
-        The picture.
-    problem : str
-        Why there is none; empty where there is one.
-
-    Examples
-    --------
-    >>> from nouncut.images.thumbnails import Thumbnail
-    >>> Thumbnail(None, "the file is gone").data_uri() is None
-    True
-    """
+    """A small picture, or why there is none."""
 
     file: Path | None
     problem: str = ""
 
     def data_uri(self) -> str | None:
-        """Return the picture as an address that holds it.
-
-        Returns
-        -------
-        str or None
-            The address, for an ``<img>``.
-        """
+        """Return the picture as an address that holds it."""
         if self.file is None:
             return None
         return f"data:image/webp;base64,{b64encode(self.file.read_bytes()).decode('ascii')}"
@@ -89,43 +54,7 @@ def make_thumbnails(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> dict[int, Thumbnail]:
-    """Make small upright pictures; those that are in the folder already are not made again.
-
-    Parameters
-    ----------
-    originals : mapping of int to Original
-        The images, by any number.
-    folder : Path
-        Where the pictures go; they can be used by any number of reports.
-    side : int
-        The longest side in pixels. Small images are not enlarged.
-    progress : callable, optional
-        Called with the stage ("making thumbnails"), the number done and of all.
-    n_jobs : int, default=-1
-        Threads; all cores by default.
-
-    Returns
-    -------
-    dict of int to Thumbnail
-        By the same numbers. An original that is gone, broken or no longer what it was has no
-        picture but a reason.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from PIL import Image
-    >>> from nouncut.images.hashing import content_hash
-    >>> from nouncut.images.thumbnails import Original, make_thumbnails
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "red.png")
-    ...     Image.new("RGB", (640, 480), "red").save(path)
-    ...     gone = Original(Path(folder, "gone.png"), "0" * 40)
-    ...     originals = {7: Original(path, content_hash(path)), 8: gone}
-    ...     made = make_thumbnails(originals, Path(folder, "thumbnails"), 160)
-    ...     made[7].data_uri()[:23], made[8].problem
-    ('data:image/webp;base64,', 'the file is gone')
-    """
+    """Make small upright pictures; those that are in the folder already are not made again."""
     folder = folder / str(side)
     folder.mkdir(parents=True, exist_ok=True)
     made: dict[int, Thumbnail] = {}

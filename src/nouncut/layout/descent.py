@@ -39,35 +39,6 @@ def descend(
     """Move points until those that pull each other are near.
 
     Gradient descent on the objective of t-SNE, with `pulls` as the affinities.
-
-    Parameters
-    ----------
-    start : ndarray of shape (n, 2)
-        Where points are at first.
-    pulls : csr_array of shape (n, n)
-        How strongly they pull each other; symmetric.
-    rng : RandomState
-        Parts points that are at the same place.
-    n_threads : int, default=1
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Called with the stage, the steps done and how many there are.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        Where points are at last.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.layout.descent import descend
-    >>> pair = csr_array(np.array([[0, 1.0, 0], [1.0, 0, 0], [0, 0, 0]]))
-    >>> start = np.array([[0, 0], [1, 0], [0.5, 0]], dtype=np.float32)
-    >>> a, b, c = descend(start, pair, np.random.RandomState(0))
-    >>> bool(abs(b - a).sum() < abs(c - a).sum())
-    True
     """
     n = len(start)
     shares = (pulls.data / max(pulls.data.sum(), np.finfo(np.float64).tiny)).astype(np.float32)

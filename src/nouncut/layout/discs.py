@@ -29,29 +29,6 @@ def rounded_clusters(
     """Return the middle of every cluster, and its images as a disc of radius one.
 
     Long clusters become rounder and dense ones looser, halfway: what is near stays near.
-
-    Parameters
-    ----------
-    positions : ndarray of shape (n, 2)
-        The images.
-    labels : ndarray of shape (n,)
-        Their clusters, from 0, none of them empty.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, 2)
-        Medians.
-    offsets : ndarray of shape (n, 2)
-        Where images are in their discs, the middle at 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.layout.discs import rounded_clusters
-    >>> points = np.array([[0.0, 0.0], [2.0, 0.0], [9.0, 9.0]])
-    >>> rounded_clusters(points, np.array([0, 0, 1]))[0]
-    array([[1., 0.],
-           [9., 9.]])
     """
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(labels))[:-1])
@@ -63,28 +40,7 @@ def rounded_clusters(
 
 
 def pack_discs(centers: NDArray[Any], radii: NDArray[Any]) -> NDArray[np.float64]:
-    """Move discs together in a square, none over another, keeping their arrangement.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (n, 2)
-        Where they are.
-    radii : ndarray of shape (n,)
-        Their sizes.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        Where they are at last, the middle of the square at 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.layout.discs import pack_discs
-    >>> packed = pack_discs(np.array([[0.0, 0.0], [99.0, 0.0]]), np.ones(2))
-    >>> bool(1.97 < np.linalg.norm(packed[0] - packed[1]) < 2.5)
-    True
-    """
+    """Move discs together in a square, none over another, keeping their arrangement."""
     side = max(np.sqrt(np.pi * (radii**2).sum() / _COVERED), 2 * radii.max())
     centers = _squared(centers)
     lowest, highest = centers.min(axis=0), centers.max(axis=0)

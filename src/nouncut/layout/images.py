@@ -33,38 +33,6 @@ def layout_images(
     the spectral embedding then puts them. Neighbours in the graph pull each other while all
     images push each other apart (t-SNE on our own graph). At last every cluster becomes a disc
     whose area is proportional to its size, and the discs move together without overlapping.
-
-    Parameters
-    ----------
-    embedding : ndarray of shape (n_images, k)
-        Unit rows, such as `NTKSpectralClustering.embedding_`.
-    graph : csr_array of shape (n_images, n_images)
-        Symmetric graph with positive weights.
-    labels : ndarray of shape (n_images,)
-        The cluster of every image, from 0.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the small differences that part images which start at the same place.
-    n_threads : int, default=1
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Called with the stage, the steps done and how many there are.
-
-    Returns
-    -------
-    ndarray of shape (n_images, 2)
-        Places between 0 and 1, both axes to the same scale.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import block_diag, csr_array
-    >>> from nouncut.layout.images import layout_images
-    >>> labels = np.repeat([0, 1], 5)
-    >>> graph = csr_array(block_diag([np.ones((5, 5)) / 5] * 2))
-    >>> places = layout_images(np.eye(2)[labels], graph, labels)
-    >>> middles = [places[labels == cluster].mean(axis=0) for cluster in (0, 1)]
-    >>> bool(np.linalg.norm(middles[0] - middles[1]) > 0.3)
-    True
     """
     labels = np.asarray(labels, dtype=np.intp)
     if len(labels) < 2:

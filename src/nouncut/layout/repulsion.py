@@ -23,15 +23,7 @@ _MARGIN = 2
 
 
 class Repulsion(NamedTuple):
-    """What the other points do to each.
-
-    Parameters
-    ----------
-    forces : ndarray of shape (n, 2)
-        ``sum_j (y_i - y_j) / (1 + d_ij^2)^2``.
-    total : float
-        ``sum_ij 1 / (1 + d_ij^2)`` over different points.
-    """
+    """What the other points do to each."""
 
     forces: NDArray[np.float32]
     total: float
@@ -43,27 +35,6 @@ def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     The points are spread on a grid, the grid is convolved with the kernel by Fourier transforms,
     and the outcome is read off at the points: the time grows with the area of the map and the
     number of points, not with the number of pairs.
-
-    Parameters
-    ----------
-    positions : ndarray of shape (n, 2)
-        The points.
-    n_threads : int, default=1
-        Threads for the transforms; the result does not depend on it.
-
-    Returns
-    -------
-    Repulsion
-        The forces and the sum of the kernel, to a few percent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.layout.repulsion import repel
-    >>> pair = repel(np.array([[0, 0], [1, 0]], dtype=np.float32))
-    >>> pair.forces.round(2) + 0.0
-    array([[-0.25,  0.  ],
-           [ 0.25,  0.  ]], dtype=float32)
     """
     lowest = positions.min(axis=0)
     span = max(float(np.ptp(positions, axis=0).max()), float(np.finfo(np.float32).tiny))

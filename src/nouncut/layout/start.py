@@ -32,31 +32,6 @@ def neighbor_pulls(
     Every image gives the same amount to its neighbours in all, so that those in loose parts of
     the graph hold together as well. An image without edges is tied to those of its cluster that
     are nearest in the embedding.
-
-    Parameters
-    ----------
-    embedding : ndarray of shape (n_images, k)
-        Unit rows.
-    graph : csr_array of shape (n_images, n_images)
-        Symmetric graph.
-    labels : ndarray of shape (n_images,)
-        Clusters.
-
-    Returns
-    -------
-    csr_array of shape (n_images, n_images)
-        Symmetric.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.layout.start import neighbor_pulls
-    >>> chain = csr_array(np.array([[0, 1.0, 0], [1.0, 0, 1.0], [0, 1.0, 0]]))
-    >>> neighbor_pulls(np.ones((3, 1)), chain, np.zeros(3, dtype=int)).toarray()
-    array([[0. , 1.5, 0. ],
-           [1.5, 0. , 1.5],
-           [0. , 1.5, 0. ]])
     """
     shares = csr_array(graph + _ties(embedding, graph, labels))
     rows = np.repeat(np.arange(len(labels)), np.diff(shares.indptr))
@@ -78,33 +53,6 @@ def starting_points(
 
     The projection takes every cluster's centre to the place that the cluster has on a map of
     clusters, so that an image between two clusters starts between their places.
-
-    Parameters
-    ----------
-    embedding : ndarray of shape (n_images, k)
-        Unit rows.
-    graph : csr_array of shape (n_images, n_images)
-        Symmetric graph.
-    labels : ndarray of shape (n_images,)
-        Clusters.
-    rng : RandomState
-        Parts images that would start at the same place.
-    n_threads : int, default=1
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (n_images, 2)
-        A small heap around the origin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.layout.start import starting_points
-    >>> pair = csr_array(np.array([[0, 1.0], [1.0, 0]]))
-    >>> starting_points(np.eye(2), pair, np.arange(2), np.random.RandomState(0)).shape
-    (2, 2)
     """
     present, labels = np.unique(labels, return_inverse=True)
     # With one thread for BLAS the map does not depend on how many there are.

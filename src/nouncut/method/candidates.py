@@ -35,35 +35,6 @@ def noun_factors(
 
     The probabilities are projected on their leading right singular vectors, estimated from 1,024
     evenly spaced images; they are never held all at once.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features in the space of the nouns.
-    nouns : ndarray of shape (n_nouns, d)
-        Noun features of one prompt.
-    tau : float
-        Temperature.
-    rank : int, default=256
-        Length of the rows.
-    n_threads : int, default=1
-        Threads to share the images.
-
-    Returns
-    -------
-    ndarray of shape (n_images, rank)
-        Factors; fewer columns where there are fewer images or nouns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.candidates import noun_factors
-    >>> from nouncut.method.kernel import noun_probabilities
-    >>> images, nouns = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[:2]
-    >>> exact = noun_probabilities(images, [nouns], 0.5)[0]
-    >>> factors = noun_factors(images, nouns, 0.5)
-    >>> bool(np.allclose(factors @ factors.T, exact @ exact.T, atol=1e-6))
-    True
     """
     n_images = len(features)
     picked = np.linspace(0, n_images - 1, min(n_images, SAMPLE_SIZE)).astype(np.intp)
@@ -91,29 +62,7 @@ def noun_factors(
 
 
 def candidate_pairs(found: Neighbors) -> csr_array:
-    """Return every pair of images of which one has chosen the other, once.
-
-    Parameters
-    ----------
-    found : Neighbors
-        Candidates of every image.
-
-    Returns
-    -------
-    csr_array of shape (n_images, n_images)
-        A one for every pair, above the diagonal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.candidates import candidate_pairs
-    >>> from nouncut.method.neighbors import kernel_neighbors
-    >>> z = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> candidate_pairs(kernel_neighbors(z, [], q=1)[0]).toarray()
-    array([[0, 1, 0],
-           [0, 0, 1],
-           [0, 0, 0]], dtype=int8)
-    """
+    """Return every pair of images of which one has chosen the other, once."""
     n, q = found.indices.shape
     present = found.indices.ravel() >= 0
     chooser = np.repeat(np.arange(n, dtype=np.int32), q)[present]

@@ -36,34 +36,7 @@ def near_blocks(
     *,
     cell_size: int = _CELL_SIZE,
 ) -> tuple[NDArray[np.intp], list[tuple[slice, slice]]]:
-    """Sort images into cells and say which cells are near each other.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features.
-    factors : sequence of ndarray of shape (n_images, r)
-        Factors of their noun probabilities; may be empty.
-    n_threads : int, default=1
-        Threads; the result does not depend on it.
-    cell_size : int, default=500
-        Images in a cell on average.
-
-    Returns
-    -------
-    order : ndarray of shape (n_images,)
-        The images, cell by cell.
-    blocks : list of tuple (rows, columns)
-        Slices of that order: every cell with itself and with the cells near it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.cells import near_blocks
-    >>> order, blocks = near_blocks(np.eye(4), [], cell_size=2)
-    >>> sorted(order.tolist()), len(blocks)
-    ([0, 1, 2, 3], 3)
-    """
+    """Sort images into cells and say which cells are near each other."""
 
     def describe(images: Any) -> NDArray[np.float32]:
         parts = [features[images], *(unit_rows(part[images]) for part in factors)]

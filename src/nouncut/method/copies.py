@@ -11,25 +11,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def find_originals(*parts: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the first image that equals each image.
-
-    Parameters
-    ----------
-    *parts : ndarray of shape (n_images, d)
-        Features; images are equal when their rows are equal in every part.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        The image's own index for images that are no copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.copies import find_originals
-    >>> find_originals(np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32))
-    array([0, 1, 0])
-    """
+    """Return the first image that equals each image."""
     _, first, inverse = np.unique(_row_keys(parts), return_index=True, return_inverse=True)
     originals = first[inverse]
     # Different rows with the same key are not copies.
@@ -40,26 +22,7 @@ def find_originals(*parts: NDArray[np.float32]) -> NDArray[np.intp]:
 def match_rows(
     known: tuple[NDArray[np.float32], ...], queries: tuple[NDArray[np.float32], ...]
 ) -> NDArray[np.intp]:
-    """Return the known image that equals each query, -1 where there is none.
-
-    Parameters
-    ----------
-    known, queries : tuple of ndarray
-        Features, as for `find_originals`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        Indices of known images.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.copies import match_rows
-    >>> known = np.eye(3, dtype=np.float32)
-    >>> match_rows((known,), (np.array([[0, 0, 1], [1, 1, 0]], dtype=np.float32),))
-    array([ 2, -1])
-    """
+    """Return the known image that equals each query, -1 where there is none."""
     keys = _row_keys(known)
     order = np.argsort(keys, kind="stable")
     place = np.searchsorted(keys[order], _row_keys(queries))

@@ -29,21 +29,7 @@ _TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class ClusterCount:
-    """A number of clusters, with what else it might have been.
-
-    Parameters
-    ----------
-    n_clusters : int
-        The number with the highest score.
-    candidates : tuple of (int, float)
-        Numbers with their scores, best first: `n_clusters`, then the best of those that differ
-        from all before by more than a tenth.
-    confidence : float
-        Between 0 and 1: how clearly images lie with one cluster of `n_clusters` rather than
-        between two, beyond what points without any clusters would. It is no probability, but
-        rises with it: of made data with known classes, one in seven was counted to a tenth
-        where it is 0.2 to 0.4, and nine in ten where it is above 0.6.
-    """
+    """A number of clusters, with what else it might have been."""
 
     n_clusters: int
     candidates: tuple[tuple[int, float], ...]

@@ -37,53 +37,13 @@ _POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-7, np.float32: 1e-6}
 
 
 def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
-    """Return what diffusion makes of an eigenvalue: ``f(x) = mu / (1 + mu - x^2)``.
-
-    Parameters
-    ----------
-    x : ndarray
-        Eigenvalues of a normalised graph.
-    mu : float
-        Pull towards the identity.
-
-    Returns
-    -------
-    ndarray
-        Eigenvalues of the diffused affinity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.cut import diffused
-    >>> diffused(np.array([1.0, 0.0]), mu=0.25)
-    array([1. , 0.2])
-    """
+    """Return what diffusion makes of an eigenvalue: ``f(x) = mu / (1 + mu - x^2)``."""
     # Rounding must not carry an eigenvalue of one across the pole.
     return np.asarray(mu / (1 + mu - np.minimum(np.square(x), 1)))
 
 
 def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
-    """Return the leading eigenvectors of the normalised affinity between different images.
-
-    Parameters
-    ----------
-    affinity : ndarray of shape (n, n)
-        Symmetric affinity; its diagonal is dropped.
-    k : int
-        How many vectors.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Orthonormal eigenvectors of ``D^-1/2 A D^-1/2``, as columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.cut import dense_cut
-    >>> np.abs(dense_cut(np.ones((4, 4)), 1)).ravel()
-    array([0.5, 0.5, 0.5, 0.5])
-    """
+    """Return the leading eigenvectors of the normalised affinity between different images."""
     between = affinity.copy()
     np.fill_diagonal(between, 0)
     roots = _inverse_roots(between.sum(axis=1))
@@ -93,19 +53,7 @@ def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
 
 
 class MeanCut(NamedTuple):
-    """A mean graph, normalised again.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        The normalised graph.
-    degrees : ndarray of shape (n,)
-        The degrees before.
-    spectrum : ndarray of shape (n_values,)
-        Leading eigenvalues, some more than there are eigenpairs.
-    eigenpairs : Eigenpairs
-        Leading eigenpairs.
-    """
+    """A mean graph, normalised again."""
 
     graph: csr_array
     degrees: NDArray[np.float64]
@@ -125,27 +73,6 @@ def cut_mean(
 
     The first normalisation makes images of dense and sparse regions comparable (the anisotropic
     kernel of diffusion maps, with exponent 1/2 [1]_), the second makes what is left a random walk.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Weighted mean of normalised graphs.
-    k : int
-        How many vectors.
-    start : Eigenpairs, optional
-        Leading eigenpairs of the mean itself.
-    random_state, n_threads, progress
-        As for `nouncut.compute.eigen.top_eigenpairs`.
-
-    Returns
-    -------
-    MeanCut
-        The graph that is cut, with its eigenpairs.
-
-    References
-    ----------
-    .. [1] R. Coifman, S. Lafon, "Diffusion maps", Applied and Computational Harmonic Analysis 21,
-       2006, :doi:`10.1016/j.acha.2006.04.006`.
     """
     normalized, degrees = normalize_graph(graph)
     values, vectors = top_eigenpairs(
@@ -177,30 +104,6 @@ def implied_cut(
     What is cut, ``D^-1/2 (A - diag A) D^-1/2``, has eigenvalues of both signs, most of them tiny.
     Filters that know the interval of the unwanted ones find the algebraically largest, whatever
     the sign of the rest; plain subspace iteration would turn to those of largest modulus.
-
-    Parameters
-    ----------
-    pattern : csr_array of shape (n, n)
-        Where any prompt's normalised graph S_b has an edge.
-    edges : ndarray of shape (n_prompts, nnz)
-        The weights of these edges in every graph.
-    weights : ndarray of shape (n_prompts,)
-        The prompt weights beta.
-    eigenpairs : Eigenpairs
-        Leading eigenpairs of the mean graph, some more than k.
-    k : int
-        How many vectors.
-    mu : float
-        Pull towards the identity.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the vectors that look for missed ones.
-    n_threads : int, default=1
-        Threads for the sparse products.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Orthonormal vectors, as columns.
     """
     dtype = eigenpairs.vectors.dtype
     affinity = _Affinity(pattern, edges, weights, eigenpairs, k, mu, n_threads)
@@ -306,28 +209,7 @@ class _Affinity:
 
 
 def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
-    """Return a value that no eigenvalue after the k-th is above.
-
-    Parameters
-    ----------
-    eigenpairs : Eigenpairs
-        Leading eigenpairs; those after the k-th may be less accurate.
-    k : int
-        How many are accurate.
-
-    Returns
-    -------
-    float
-        The k-th eigenvalue, or a safe distance above the next where that is lower.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.cut import rest_ceiling
-    >>> from nouncut.compute.eigen import Eigenpairs
-    >>> rest_ceiling(Eigenpairs(np.array([1.0, 0.9, 0.4]), np.eye(3)), 2)
-    0.5
-    """
+    """Return a value that no eigenvalue after the k-th is above."""
     values = eigenpairs.values
     return float(values[k - 1] if len(values) <= k else min(values[k - 1], values[k] + 0.1))
 
@@ -335,30 +217,7 @@ def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
 def graph_eigenvalues(
     graph: csr_array, vectors: NDArray[Any], n_threads: int = 1
 ) -> NDArray[np.float64]:
-    """Return the Rayleigh quotients of vectors in a graph.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Normalised graph.
-    vectors : ndarray of shape (n, k)
-        Unit vectors, as columns.
-    n_threads : int, default=1
-        Threads for the sparse product.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        ``x^T S x`` for every vector x.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.method.cut import graph_eigenvalues
-    >>> graph_eigenvalues(csr_array(np.diag([1.0, 0.5])), np.eye(2))
-    array([1. , 0.5])
-    """
+    """Return the Rayleigh quotients of vectors in a graph."""
     image = sparse_product(graph.astype(vectors.dtype), vectors, n_threads)
     return np.asarray(np.einsum("ij,ij->j", vectors, image, dtype=np.float64))
 

@@ -65,27 +65,7 @@ _VECTORS_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class SpectralDiffusion:
-    """What spectral diffusion found.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n_images, n_images)
-        The weighted mean of the graphs; normalised again where that is what was cut.
-    mean_degrees : ndarray of shape (n_images,) or None
-        Its degrees before it was normalised again; None where it was not.
-    eigenpairs : Eigenpairs
-        Leading eigenvectors of what was cut, and their eigenvalues in the graph.
-    prompt_weights : ndarray of shape (n_prompts,)
-        The weight beta of every prompt.
-    losses : ndarray of shape (n_prompts,)
-        The diffusion loss H of every prompt at the end.
-    spectrum : ndarray of shape (n_clusters + n_spare,)
-        The graph's leading eigenvalues; those beyond the clusters are less accurate.
-    objective : ndarray of shape (n_iter,)
-        The objective (Eq. 9) after every outer step.
-    weight_steps : ndarray of shape (n_iter, n_prompts)
-        The weights after every outer step.
-    """
+    """What spectral diffusion found."""
 
     graph: csr_array
     mean_degrees: NDArray[np.float64] | None
@@ -111,48 +91,7 @@ def spectral_diffusion(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> SpectralDiffusion:
-    """Ensemble normalised graphs by Regularized Affinity Diffusion, in the eigenbasis.
-
-    Parameters
-    ----------
-    graphs : sequence of csr_array of shape (n_images, n_images)
-        Normalised symmetric graphs S_b, one per prompt.
-    n_clusters : int
-        How many leading eigenvectors are wanted; as many are treated exactly.
-    cut : {"mean", "diffused"}, default="mean"
-        What is cut: the weighted mean of the graphs, normalised again, or the diffused affinity.
-    mu : float, default=0.1
-        Pull towards the identity.
-    lam : float, default=10.0
-        Regularisation of the weights.
-    max_iter : int, default=5
-        Most rounds of eigenpairs and weights.
-    tol : float, default=1e-4
-        Change of the weights that ends the rounds.
-    n_probes : int, default=32
-        Random probes of the space outside the leading eigenvectors.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_threads : int, default=1
-        Threads for the sparse products.
-    progress : callable, optional
-        Called with the stage, how much of it is done, and how much there is. Every round has the
-        same stages.
-
-    Returns
-    -------
-    SpectralDiffusion
-        The mean graph, its eigenpairs, the weights, the losses and the objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.method.diffusion import spectral_diffusion
-    >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> spectral_diffusion([pair, pair], 1).prompt_weights
-    array([0.5, 0.5])
-    """
+    """Ensemble normalised graphs by Regularized Affinity Diffusion, in the eigenbasis."""
     rng = check_random_state(random_state)
     order, pattern, edges = _common_pattern(graphs, n_threads)
     settled = _settle_weights(

@@ -24,30 +24,7 @@ _EXACT_SIZE = 500
 
 
 class Ensemble(NamedTuple):
-    """The graphs of all prompts in one.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n_images, n_images)
-        The weighted mean of the normalised graphs; normalised again where that is what was cut.
-    mean_degrees : ndarray of shape (n_images,) or None
-        Its degrees before it was normalised again; None where it was not.
-    eigenpairs : Eigenpairs
-        Leading eigenvectors of what was cut, and their eigenvalues in the graph.
-    prompt_weights : ndarray of shape (n_prompts,)
-        The weight of every prompt.
-    losses : ndarray of shape (n_prompts,)
-        The diffusion loss H of every prompt; empty without diffusion.
-    spectrum : ndarray of shape (n_values,)
-        The graph's leading eigenvalues, some more than there are clusters; those are less
-        accurate.
-    objective : ndarray of shape (n_iter,)
-        The objective (Eq. 9) after every outer step; empty without diffusion.
-    weight_steps : ndarray of shape (n_iter, n_prompts)
-        The weights after every outer step; empty without diffusion.
-    solver : {"exact", "spectral"} or None
-        What diffused; None for a single graph, where there is nothing to ensemble.
-    """
+    """The graphs of all prompts in one."""
 
     graph: csr_array
     mean_degrees: NDArray[np.float64] | None
@@ -61,26 +38,7 @@ class Ensemble(NamedTuple):
 
 
 def choose_solver(solver: Solver, n_images: int, n_prompts: int) -> str:
-    """Settle "auto": exact diffusion where it is quick and fits in memory.
-
-    Parameters
-    ----------
-    solver : {"auto", "exact", "spectral"}
-        What was asked for.
-    n_images, n_prompts : int
-        The size of the problem.
-
-    Returns
-    -------
-    str
-        "exact" or "spectral".
-
-    Examples
-    --------
-    >>> from nouncut.method.ensemble import choose_solver
-    >>> choose_solver("auto", 50_000, 7)
-    'spectral'
-    """
+    """Settle "auto": exact diffusion where it is quick and fits in memory."""
     if solver not in get_args(Solver):
         raise ValueError(f"solver must be one of {get_args(Solver)}, not {solver!r}.")
     if solver != "auto":
@@ -105,38 +63,7 @@ def ensemble_graphs(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Ensemble:
-    """Ensemble normalised graphs by diffusion and return what is to be cut.
-
-    Parameters
-    ----------
-    graphs : sequence of csr_array of shape (n_images, n_images)
-        Normalised symmetric graphs, one per prompt.
-    n_clusters : int
-        How many leading eigenvectors are wanted.
-    solver : {"auto", "exact", "spectral"}, default="auto"
-        `exact_diffusion`, `spectral_diffusion`, or the first where it is quick.
-    cut : {"mean", "diffused"}, default="mean"
-        What is cut: the mean of the graphs, weighted by the diffusion and normalised again, or
-        the diffused affinity, as published. A single graph is normalised again or cut as it is.
-    mu, lam, max_iter, max_inner_iter, tol, random_state, n_threads
-        As in `exact_diffusion` and `spectral_diffusion`.
-    progress : callable, optional
-        Called with the stage, how much of it is done, and how much there is.
-
-    Returns
-    -------
-    Ensemble
-        The graph, its eigenpairs, the weights and the course of the objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.method.ensemble import ensemble_graphs
-    >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> ensemble_graphs([pair], 1).prompt_weights
-    array([1.])
-    """
+    """Ensemble normalised graphs by diffusion and return what is to be cut."""
     if len(graphs) == 1:
         return _cut_one(graphs[0], n_clusters, cut, random_state, n_threads, progress)
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":

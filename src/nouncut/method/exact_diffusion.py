@@ -17,21 +17,7 @@ from nouncut.method.prompt_weights import simplex_weights
 
 @dataclass(frozen=True)
 class ExactDiffusion:
-    """What exact diffusion found.
-
-    Parameters
-    ----------
-    affinity : ndarray of shape (n_images, n_images)
-        The ensembled affinity.
-    prompt_weights : ndarray of shape (n_prompts,)
-        The weight beta of every prompt.
-    losses : ndarray of shape (n_prompts,)
-        The diffusion loss H of every prompt at the end.
-    objective : ndarray of shape (n_iter,)
-        The objective (Eq. 9) after every outer step.
-    weight_steps : ndarray of shape (n_iter, n_prompts)
-        The weights after every outer step.
-    """
+    """What exact diffusion found."""
 
     affinity: NDArray[np.float64]
     prompt_weights: NDArray[np.float64]
@@ -41,24 +27,7 @@ class ExactDiffusion:
 
 
 def exact_diffusion_bytes(n_images: int, n_prompts: int) -> int:
-    """Return the memory that `exact_diffusion` needs.
-
-    Parameters
-    ----------
-    n_images, n_prompts : int
-        The size of the problem.
-
-    Returns
-    -------
-    int
-        Bytes: the affinity, its successor, a scratch matrix and one product per prompt.
-
-    Examples
-    --------
-    >>> from nouncut.method.exact_diffusion import exact_diffusion_bytes
-    >>> exact_diffusion_bytes(4000, 7) / 1e9
-    1.28
-    """
+    """Return the memory that `exact_diffusion` needs."""
     return 8 * n_images**2 * (n_prompts + 3)
 
 
@@ -76,42 +45,6 @@ def exact_diffusion(
 
     Alternates between the affinity (Eq. 13, to its fixed point) and the prompt weights (Eq. 14,
     in closed form), starting from the identity and even weights.
-
-    Parameters
-    ----------
-    graphs : sequence of csr_array of shape (n_images, n_images)
-        Normalised symmetric graphs S_b, one per prompt.
-    mu : float, default=0.1
-        Pull towards the identity.
-    lam : float, default=10.0
-        Regularisation of the weights.
-    max_iter, max_inner_iter : int, default=5 and 8
-        Most outer steps, and most affinity steps in each.
-    tol : float, default=1e-4
-        Relative change of the affinity that ends an inner loop; where one step is enough, the
-        outer loop has converged too.
-    n_threads : int, default=1
-        Threads for the sparse products.
-
-    Returns
-    -------
-    ExactDiffusion
-        The affinity, the weights, the losses and the objective.
-
-    Raises
-    ------
-    MemoryError
-        Where the dense matrices would not fit into the memory that is free.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.method.exact_diffusion import exact_diffusion
-    >>> pair = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> exact_diffusion([pair], tol=1e-9, max_inner_iter=300).affinity.round(6)
-    array([[1., 0.],
-           [0., 1.]])
     """
     n_images, n_prompts = graphs[0].shape[0], len(graphs)
     _require_memory(n_images, n_prompts)

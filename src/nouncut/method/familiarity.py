@@ -19,30 +19,7 @@ _SHARE_UNFAMILIAR = 0.05
 def familiarity(
     features: NDArray[Any], queries: NDArray[Any], *, n_threads: int = 1
 ) -> NDArray[np.float32]:
-    """Return the mean cosine of new images and their five nearest images.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Visual features of known images.
-    queries : ndarray of shape (n_queries, d)
-        Visual features of new images.
-    n_threads : int, default=1
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        Between 0 and 1; the less, the less familiar.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.familiarity import familiarity
-    >>> seen = np.repeat(np.eye(3)[:2], 6, axis=0)
-    >>> familiarity(seen, np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
-    array([1., 0.], dtype=float32)
-    """
+    """Return the mean cosine of new images and their five nearest images."""
     cosines = _nearest_cosines(features, queries, _N_LOOK_ALIKES, n_threads)
     return np.asarray(cosines.mean(axis=1))
 
@@ -51,25 +28,6 @@ def least_familiarity(features: NDArray[Any], *, n_threads: int = 1) -> float:
     """Return the familiarity below which an image is of an unseen kind.
 
     It is what all but one in twenty of the known images reach among the others.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Visual features of known images; at most 5,000 of them, evenly spaced, are looked at.
-    n_threads : int, default=1
-        Threads.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.familiarity import least_familiarity
-    >>> least_familiarity(np.repeat(np.eye(2), 6, axis=0))
-    1.0
     """
     sample = features[:: -(-len(features) // _SAMPLE_SIZE)]
     # The nearest of all is the image itself.

@@ -24,20 +24,7 @@ _BLOCKS, _SPARE_SHARE, _SPARE_LEAST = 10, 1.1, 16
 
 
 class Footprint(NamedTuple):
-    """Bytes that a fit takes at most.
-
-    Parameters
-    ----------
-    base : int
-        Features, held throughout.
-    search : int
-        The search for neighbours, without noun probabilities.
-    probabilities : int
-        Noun probabilities, of all prompts where brute force is quick, else of one: the part that
-        can be made smaller.
-    cut : int
-        Graphs and eigenvectors, after the search has ended.
-    """
+    """Bytes that a fit takes at most."""
 
     base: int
     search: int
@@ -106,31 +93,7 @@ def fit_footprint(
 
 
 def room_for_probabilities(needed: Footprint, max_memory: float) -> float:
-    """Return how many bytes of a limit are left for noun probabilities.
-
-    Parameters
-    ----------
-    needed : Footprint
-        What the fit takes.
-    max_memory : float
-        The limit in gigabytes.
-
-    Returns
-    -------
-    float
-        Bytes.
-
-    Raises
-    ------
-    MemoryError
-        If the rest of the fit takes more than that.
-
-    Examples
-    --------
-    >>> from nouncut.method.footprint import Footprint, room_for_probabilities
-    >>> room_for_probabilities(Footprint(1_000, 2_000, 9_000, 3_000), 5e-6)
-    2000.0
-    """
+    """Return how many bytes of a limit are left for noun probabilities."""
     limit = max_memory * 1e9
     if needed.least > limit:
         raise MemoryError(

@@ -19,27 +19,7 @@ _ASYMMETRY = 1e-6
 
 
 def unit_features(features: Any, name: str) -> NDArray[np.float32]:
-    """Return validated features as unit rows, and warn of rows without a direction.
-
-    Parameters
-    ----------
-    features : ndarray or sparse array of shape (n_images, d)
-        Finite features.
-    name : str
-        The argument they came as.
-
-    Returns
-    -------
-    ndarray of shape (n_images, d)
-        Unit rows in float32, zero where the features are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.inputs import unit_features
-    >>> unit_features(np.array([[3.0, 4.0]]), "X")
-    array([[0.6, 0.8]], dtype=float32)
-    """
+    """Return validated features as unit rows, and warn of rows without a direction."""
     dense = features.toarray() if issparse(features) else features
     unit = unit_rows(dense).astype(np.float32, copy=False)
     empty = np.flatnonzero(~unit.any(axis=1))
@@ -55,28 +35,7 @@ def unit_features(features: Any, name: str) -> NDArray[np.float32]:
 def check_semantic_features(
     semantic_features: ArrayLike, n_images: int, n_features: int | None = None
 ) -> NDArray[np.float32]:
-    """Check and normalise the image features that are compared with nouns.
-
-    Parameters
-    ----------
-    semantic_features : array-like of shape (n_images, d)
-        Features.
-    n_images : int
-        How many rows there must be.
-    n_features : int, optional
-        How many columns there must be.
-
-    Returns
-    -------
-    ndarray of shape (n_images, d)
-        Unit rows in float32.
-
-    Examples
-    --------
-    >>> from nouncut.method.inputs import check_semantic_features
-    >>> check_semantic_features([[0.0, 2.0]], 1)
-    array([[0., 1.]], dtype=float32)
-    """
+    """Check and normalise the image features that are compared with nouns."""
     check_numbers(semantic_features, "semantic_features")
     checked = check_array(
         semantic_features, accept_sparse="csr", dtype=_FLOATS, input_name="semantic_features"
@@ -97,26 +56,7 @@ def check_semantic_features(
 def check_noun_features(
     noun_features: ArrayLike | Sequence[ArrayLike], n_features: int
 ) -> list[NDArray[np.float32]]:
-    """Check and normalise noun features: one array, or one per prompt.
-
-    Parameters
-    ----------
-    noun_features : array-like of shape (n_nouns, d) or sequence of such
-        Features.
-    n_features : int
-        The dimension of the images' features that they are compared with.
-
-    Returns
-    -------
-    list of ndarray of shape (n_nouns, d)
-        Unit rows in float32, one array per prompt.
-
-    Examples
-    --------
-    >>> from nouncut.method.inputs import check_noun_features
-    >>> check_noun_features([[0.0, 2.0]], 2)
-    [array([[0., 1.]], dtype=float32)]
-    """
+    """Check and normalise noun features: one array, or one per prompt."""
     prompts = _split_prompts(noun_features)
     checked = [_check_prompt(array, name, n_features) for name, array in prompts]
     sizes = [len(array) for array in checked]
@@ -129,24 +69,7 @@ def check_noun_features(
 
 
 def check_numbers(array: Any, name: str) -> None:
-    """Refuse arrays of text, and masked arrays, whose hidden entries would be used.
-
-    Parameters
-    ----------
-    array : array-like
-        What the user passed.
-    name : str
-        The argument it came as.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.inputs import check_numbers
-    >>> check_numbers(np.array([["1", "2"]]), "X")
-    Traceback (most recent call last):
-    ...
-    ValueError: X holds text, not numbers: convert it first.
-    """
+    """Refuse arrays of text, and masked arrays, whose hidden entries would be used."""
     if isinstance(array, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked array: fill the masked entries, or drop their rows.")
     kind = getattr(getattr(array, "dtype", None), "kind", None)
@@ -157,27 +80,7 @@ def check_numbers(array: Any, name: str) -> None:
 
 
 def check_size(n_images: int, n_distinct: int, n_clusters: Any, n_neighbors: Any) -> int | None:
-    """Check that there are enough images, and return how many clusters they can make.
-
-    Parameters
-    ----------
-    n_images, n_distinct : int
-        Images, and how many of them differ.
-    n_clusters, n_neighbors : int or "auto"
-        What was asked for.
-
-    Returns
-    -------
-    int or None
-        `n_clusters`, or the number of distinct images where that is smaller; None for "auto",
-        unless all images are the same.
-
-    Examples
-    --------
-    >>> from nouncut.method.inputs import check_size
-    >>> check_size(40, 40, n_clusters=3, n_neighbors=30)
-    3
-    """
+    """Check that there are enough images, and return how many clusters they can make."""
     if n_neighbors != "auto" and n_neighbors >= n_images:
         warnings.warn(
             f"{n_neighbors} neighbours were asked for, but there are {n_images} images: every "
@@ -201,26 +104,7 @@ def check_size(n_images: int, n_distinct: int, n_clusters: Any, n_neighbors: Any
 
 
 def check_graph(graph: Any) -> csr_array:
-    """Check a ready-made graph, and drop its diagonal.
-
-    Parameters
-    ----------
-    graph : ndarray or sparse array of shape (n_images, n_images)
-        Finite weights.
-
-    Returns
-    -------
-    csr_array of shape (n_images, n_images)
-        Without self-loops.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.inputs import check_graph
-    >>> check_graph(np.array([[5.0, 1.0], [1.0, 5.0]])).toarray()
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Check a ready-made graph, and drop its diagonal."""
     rows, columns = graph.shape
     if rows != columns:
         raise ValueError(f"A graph has as many columns as rows; X has shape {graph.shape}.")
@@ -237,22 +121,7 @@ def check_graph(graph: Any) -> csr_array:
 
 
 def warn_of_strays(n_strays: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
-    """Warn of images that were not cut with the rest.
-
-    Parameters
-    ----------
-    n_strays : int
-        Images that were left out of the cut.
-    n_isolated : int
-        Images that have no neighbour at all.
-    n_images, n_clusters : int
-        The size of the problem.
-
-    Examples
-    --------
-    >>> from nouncut.method.inputs import warn_of_strays
-    >>> warn_of_strays(0, 0, n_images=100, n_clusters=5)
-    """
+    """Warn of images that were not cut with the rest."""
     if n_isolated and n_images > 1:
         warnings.warn(
             f"{n_isolated} of {n_images} images have no neighbour: nothing looks like them and "

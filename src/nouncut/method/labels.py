@@ -34,40 +34,7 @@ def assign_labels(
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.intp]:
-    """Turn leading eigenvectors into cluster labels.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_images, n_clusters)
-        Orthonormal eigenvectors, as columns.
-    method : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
-        "discretize" rotates the directions of the rows towards the axes [1]_, starting from the
-        rotation of "cluster_qr" [2]_; both are free of chance. "kmeans" groups the directions,
-        the best of ten restarts; large problems start once, from the clusters of "cluster_qr".
-    random_state : int, RandomState instance or None, default=None
-        Seed of "kmeans".
-    n_threads : int, default=1
-        Threads; labels do not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Labels, numbered from the largest cluster to the smallest.
-
-    References
-    ----------
-    .. [1] S. X. Yu, J. Shi, "Multiclass spectral clustering", ICCV 2003,
-       :doi:`10.1109/ICCV.2003.1238361`.
-    .. [2] A. Damle, V. Minden, L. Ying, "Simple, direct and efficient multi-way spectral
-       clustering", Information and Inference 8, 2019, :doi:`10.1093/imaiai/iay008`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.labels import assign_labels
-    >>> assign_labels(np.array([[0.0, 1.0], [1.0, 0.0], [0.8, 0.6]]))
-    array([1, 0, 0])
-    """
+    """Turn leading eigenvectors into cluster labels."""
     if method not in get_args(Assignment):
         raise ValueError(f"assign_labels must be one of {get_args(Assignment)}, not {method!r}.")
     directions = unit_rows(vectors)
@@ -90,27 +57,6 @@ def fill_clusters(
     """Give every cluster at least one image, where there are enough images.
 
     An empty cluster gets the image that fits its own cluster of several images least.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_images, k)
-        Unit rows.
-    labels : ndarray of shape (n_images,)
-        Labels from 0.
-    n_clusters : int
-        How many clusters there are to be, at most `n_images`.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Labels, numbered from the largest cluster to the smallest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.labels import fill_clusters
-    >>> fill_clusters(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 0, 0]), 2)
-    array([0, 0, 1])
     """
     sizes = np.bincount(labels, minlength=n_clusters)
     if sizes.all():
@@ -127,25 +73,7 @@ def fill_clusters(
 
 
 def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Renumber clusters from the largest to the smallest, equal ones by their first image.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_images,)
-        Any numbering.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        The same clusters as 0, 1, 2, ... without gaps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.labels import order_by_size
-    >>> order_by_size(np.array([7, 3, 3, 5]))
-    array([1, 0, 0, 2])
-    """
+    """Renumber clusters from the largest to the smallest, equal ones by their first image."""
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -236,30 +164,7 @@ def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def cluster_sums(
     rows: NDArray[Any], labels: NDArray[Any], n_clusters: int | None = None
 ) -> NDArray[np.float64]:
-    """Return the sum of every cluster's rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_images, k)
-        Vectors.
-    labels : ndarray of shape (n_images,)
-        Labels below `n_clusters`.
-    n_clusters : int, optional
-        Number of sums; k where left out.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, k)
-        One sum per label; zero for labels that no image has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.labels import cluster_sums
-    >>> cluster_sums(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 0]))
-    array([[4., 6.],
-           [0., 0.]])
-    """
+    """Return the sum of every cluster's rows."""
     n, k = rows.shape
     shape = n, k if n_clusters is None else n_clusters
     members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)

@@ -22,16 +22,7 @@ _GLANCE = 64
 
 
 class Neighbors(NamedTuple):
-    """The nearest images of every image, largest kernel first.
-
-    Parameters
-    ----------
-    indices : ndarray of shape (n_images, q)
-        Which images; -1 where fewer than q have a positive kernel.
-    values : ndarray of shape (n_images, q)
-        Their kernel values without the constant factor ``1 / tau^2``, which cancels when graphs
-        are normalised; 0 where there is none.
-    """
+    """The nearest images of every image, largest kernel first."""
 
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
@@ -146,38 +137,7 @@ def kernel_neighbors(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Neighbors]:
-    """Find the q largest kernel values of every image, for every prompt in one pass.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features.
-    probabilities : sequence of ndarray of shape (n_images, n_nouns)
-        Noun probabilities, one array per prompt; empty for visual proximity alone.
-    q : int
-        Neighbours to keep; an image is never its own neighbour.
-    queries : tuple (features, probabilities), optional
-        Other images whose neighbours among the first ones are wanted.
-    block_size : int, default=512
-        Side of the kernel blocks that exist at any one time.
-    n_threads : int, default=1
-        Threads to share the blocks.
-    progress : callable, optional
-        Called with the stage, the blocks done and how many there are.
-
-    Returns
-    -------
-    list of Neighbors
-        One per prompt; one in all where there are no prompts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.neighbors import kernel_neighbors
-    >>> z = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> kernel_neighbors(z, [], q=1)[0].indices.ravel()
-    array([1, 0, 1], dtype=int32)
-    """
+    """Find the q largest kernel values of every image, for every prompt in one pass."""
     if queries is None:
         blocks = all_blocks(len(features), block_size)
         nearest = search_blocks(
@@ -225,32 +185,7 @@ def search_blocks(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Neighbors]:
-    """Find the q largest kernel values of every image within some blocks of the kernel.
-
-    Parameters
-    ----------
-    features, probabilities, q, n_threads
-        As in `kernel_neighbors`.
-    blocks : iterable of tuple (rows, columns)
-        Slices of images with a start; two that overlap must be equal. A block serves its rows
-        and its columns: it must not come twice.
-    progress : callable, optional
-        Called with the stage, the blocks done and how many there are.
-
-    Returns
-    -------
-    list of Neighbors
-        One per prompt; one in all where there are no prompts. As heaps: the weakest comes first,
-        the others in no order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.neighbors import search_blocks
-    >>> z = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> search_blocks(z, [], 1, [(slice(0, 2), slice(0, 2))])[0].indices.ravel()
-    array([ 1,  0, -1], dtype=int32)
-    """
+    """Find the q largest kernel values of every image within some blocks of the kernel."""
     nearest = [nobody(len(features), q) for _ in range(max(1, len(probabilities)))]
     todo = list(blocks)
     locks = {part.start: Lock() for block in todo for part in block}

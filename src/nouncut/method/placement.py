@@ -20,29 +20,7 @@ _PAIRS_AT_ONCE = 8192
 
 
 class Placement(NamedTuple):
-    """What new images are compared with, and how their edges are weighed.
-
-    Parameters
-    ----------
-    features, semantic : ndarray of shape (n_images, d)
-        Unit features of the images that were cut.
-    prompts : list of ndarray of shape (n_nouns, d)
-        Noun features, one array per graph; empty for looks alone.
-    tau : float
-        Temperature.
-    n_neighbors : int
-        How many images a new one is compared with.
-    shifted : bool
-        Whether images were compared by `nouncut.method.kernel.looks_only`.
-    degrees : ndarray of shape (n_graphs, n_images)
-        Degrees of the graphs.
-    weights : ndarray of shape (n_graphs,)
-        Weights of the graphs.
-    mean_degrees : ndarray of shape (n_images,) or None
-        Degrees of the mean graph; None where it was not normalised again.
-    vectors : ndarray of shape (n_images, k)
-        Eigenvectors of what was cut.
-    """
+    """What new images are compared with, and how their edges are weighed."""
 
     features: NDArray[np.float32]
     semantic: NDArray[np.float32]
@@ -64,20 +42,6 @@ def place_images(
     A new image lies where its nearest images lie, weighed by the edges that it would have; one
     that equals a known image lies where that does. Images without any edge are placed by looks
     alone.
-
-    Parameters
-    ----------
-    placement : Placement
-        From a fitted estimator.
-    features, semantic : ndarray of shape (n_new, d)
-        Unit features of the new images.
-    n_threads : int, default=1
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (n_new, k)
-        Unit rows; zero for images whose features are zero.
     """
     edges = _edges(placement, features, semantic, placement.shifted, n_threads)
     embedding = place_rows(placement, edges)
@@ -138,20 +102,7 @@ def _row_products(left: NDArray[Any], right: NDArray[Any], pairs: Any) -> NDArra
 
 
 def place_rows(placement: Placement, rows: list[csr_array]) -> NDArray[np.float64]:
-    """Return the directions of new images, given their edges under every prompt.
-
-    Parameters
-    ----------
-    placement : Placement
-        From a fitted estimator.
-    rows : list of csr_array of shape (n_new, n_images)
-        Kernel values between new images and those that were cut.
-
-    Returns
-    -------
-    ndarray of shape (n_new, k)
-        Unit rows; zero for images without an edge.
-    """
+    """Return the directions of new images, given their edges under every prompt."""
     if len(rows) > len(placement.degrees):
         rows = [even_mean(rows)]
     normalized = [normalize_rows(r, d) for r, d in zip(rows, placement.degrees, strict=True)]

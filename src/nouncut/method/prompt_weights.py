@@ -11,24 +11,6 @@ def simplex_weights(losses: ArrayLike, lam: float) -> NDArray[np.float64]:
 
     The minimiser over all weights that are positive and sum to one is the projection of
     ``-losses / lambda`` on the simplex. The weights of the paper's Appendix G are its closed form.
-
-    Parameters
-    ----------
-    losses : array-like of shape (n_prompts,)
-        The diffusion loss H_b of every prompt.
-    lam : float
-        Regularisation; the larger, the more even the weights.
-
-    Returns
-    -------
-    ndarray of shape (n_prompts,)
-        Weights.
-
-    Examples
-    --------
-    >>> from nouncut.method.prompt_weights import simplex_weights
-    >>> simplex_weights([30.0, 32.0, 90.0], lam=10.0)
-    array([0.6, 0.4, 0. ])
     """
     # The projection ignores a common shift; taking the smallest loss off keeps digits.
     point = np.asarray(losses, dtype=np.float64)

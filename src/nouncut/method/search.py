@@ -43,18 +43,7 @@ _ENOUGH, _MORE = 0.995, 4
 
 
 class KernelSearch(NamedTuple):
-    """Neighbours and how they were found.
-
-    Parameters
-    ----------
-    neighbors : list of Neighbors
-        One per prompt; one in all where there are no prompts.
-    method : {"exact", "candidates", "cells"}
-        Whether all images were compared under every prompt, under the mean prompt first, or
-        under the mean prompt within near cells.
-    recall : float
-        The share of the true neighbours of 64 checked images that were found.
-    """
+    """Neighbours and how they were found."""
 
     neighbors: list[Neighbors]
     method: str
@@ -73,53 +62,7 @@ def search_neighbors(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> KernelSearch:
-    """Find the q largest kernel values of every image under every prompt.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features.
-    semantic : ndarray of shape (n_images, e)
-        Unit image features in the space of the nouns.
-    prompts : sequence of ndarray of shape (n_nouns, e)
-        Noun features; empty for visual proximity alone.
-    tau : float
-        Temperature of the noun probabilities.
-    q : int
-        Neighbours to keep; an image is never its own neighbour.
-    method : {"auto", "exact", "candidates"}, default="auto"
-        "exact" compares all images under every prompt. "candidates" does so under the mean
-        prompt, in low rank, and evaluates the kernels of all prompts for the nearest pairs only;
-        from 300,000 images on within near cells, and only if that misses too many among all.
-        "auto" is exact where that is quick.
-    max_bytes : float, optional
-        Room for noun probabilities, which are the largest part of the search's memory. Where
-        there is little, it takes longer.
-    n_threads : int, default=1
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Called with the stage, how much of it is done, and how much there is.
-
-    Returns
-    -------
-    KernelSearch
-        The neighbours, the method and its recall.
-
-    Warns
-    -----
-    UserWarning
-        Where the recall stays below 0.995, with all pairs or four times the candidates as well.
-
-    Examples
-    --------
-    >>> from nouncut.method.search import search_neighbors
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(200, 4, n_prompts=2, random_state=0)
-    >>> images, prompts = data.features, data.noun_features
-    >>> found = search_neighbors(images, images, prompts, 0.04, 10, method="candidates")
-    >>> len(found.neighbors), found.recall > 0.99
-    (2, True)
-    """
+    """Find the q largest kernel values of every image under every prompt."""
     kernel = _Kernel(features, semantic, prompts, tau)
     n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
     room = np.inf if max_bytes is None else max(max_bytes, 1.0)
@@ -148,26 +91,7 @@ def search_neighbors(
 
 
 def can_compare_all(n_images: int, width: int) -> bool:
-    """Tell whether the kernels of all pairs of images can be had in a few seconds.
-
-    Parameters
-    ----------
-    n_images : int
-        Number of images.
-    width : int
-        Image features, and nouns of all prompts.
-
-    Returns
-    -------
-    bool
-        True where brute force is quick.
-
-    Examples
-    --------
-    >>> from nouncut.method.search import can_compare_all
-    >>> can_compare_all(5_000, 6_000), can_compare_all(50_000, 70_000)
-    (True, False)
-    """
+    """Tell whether the kernels of all pairs of images can be had in a few seconds."""
     return float(n_images) ** 2 * width <= _BRUTE_FORCE
 
 
@@ -315,28 +239,7 @@ def query_neighbors(
     *,
     n_threads: int = 1,
 ) -> list[Neighbors]:
-    """Find the q images with the largest kernel values for every new image, by brute force.
-
-    Parameters
-    ----------
-    features, semantic, prompts, tau, q, n_threads
-        As in `search_neighbors`.
-    queries : tuple (features, semantic)
-        The new images.
-
-    Returns
-    -------
-    list of Neighbors
-        One per prompt; one in all where there are no prompts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.search import query_neighbors
-    >>> images, new = np.eye(3), np.array([[0.6, 0.8, 0.0]])
-    >>> query_neighbors(images, images, [], 1.0, 1, (new, new))[0].indices
-    array([[1]], dtype=int32)
-    """
+    """Find the q images with the largest kernel values for every new image, by brute force."""
     if not prompts:
         return kernel_neighbors(features, [], q, queries=(queries[0], []), n_threads=n_threads)
     found = [nobody(len(queries[0]), q) for _ in prompts]

@@ -18,30 +18,7 @@ _SAMPLE_SIZE = 256
 
 
 def relative_perplexity(cosines: NDArray[Any], tau: float) -> float:
-    """Return the share of the nouns that an image's softmax is spread over, averaged over images.
-
-    Parameters
-    ----------
-    cosines : ndarray of shape (n_images, n_nouns)
-        Image-noun cosines.
-    tau : float
-        Temperature.
-
-    Returns
-    -------
-    float
-        ``mean_i exp(entropy(softmax(cosines_i / tau))) / n_nouns``: 1 when every noun counts
-        the same, 1 / n_nouns when one noun takes all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.method.temperature import relative_perplexity
-    >>> relative_perplexity(np.array([[0.3, 0.3]]), tau=0.04)
-    1.0
-    >>> round(relative_perplexity(np.array([[0.9, 0.1]]), tau=0.04), 3)
-    0.5
-    """
+    """Return the share of the nouns that an image's softmax is spread over, averaged over images."""
     logits = (cosines - cosines.max(axis=1, keepdims=True)) / tau
     weights = np.exp(logits)
     totals = weights.sum(axis=1)

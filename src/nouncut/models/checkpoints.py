@@ -36,34 +36,7 @@ _REMEDY = (
 
 
 def find_checkpoint(model: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model, fetched from the hub if it is not on this machine.
-
-    Parameters
-    ----------
-    model : str or Path
-        A folder, a hub id such as "openai/clip-vit-base-patch32", or a short name such as
-        "ViT-B/32".
-    revision : str, optional
-        Branch, tag or commit on the hub.
-
-    Returns
-    -------
-    Path
-        A folder with a configuration and weights.
-
-    Raises
-    ------
-    ModelError
-        If the hub has to be asked and cannot be reached or has no such model.
-
-    Examples
-    --------
-    >>> from nouncut.models.checkpoints import find_checkpoint
-    >>> find_checkpoint("ViT-Q")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    ValueError: model must be a folder, a hub id such as 'owner/name', or one of 'ViT-B/32', ...
-    """
+    """Return the folder of a model, fetched from the hub if it is not on this machine."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return _check_folder(folder)
@@ -78,41 +51,13 @@ def find_checkpoint(model: str | Path, revision: str | None = None) -> Path:
 
 
 def is_on_this_machine(model: str) -> bool:
-    """Tell whether a model can be used without the network.
-
-    Parameters
-    ----------
-    model : str
-        A short name or a hub id.
-
-    Returns
-    -------
-    bool
-        True if its files were fetched before.
-
-    Examples
-    --------
-    >>> from nouncut.models.checkpoints import is_on_this_machine
-    >>> is_on_this_machine("nobody/no-such-model")
-    False
-    """
+    """Tell whether a model can be used without the network."""
     has_client = find_spec("huggingface_hub") is not None
     return has_client and _cached(SHORT_NAMES.get(model, model), None) is not None
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the files that hold a model's weights, safetensors before anything else.
-
-    Parameters
-    ----------
-    folder : Path
-        The model's folder.
-
-    Returns
-    -------
-    list of Path
-        Sorted by name; empty if there are none.
-    """
+    """Return the files that hold a model's weights, safetensors before anything else."""
     for patterns in _WEIGHTS:
         found = sorted(path for pattern in patterns for path in folder.glob(pattern))
         if found:
@@ -121,18 +66,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def hash_checkpoint(folder: Path) -> str:
-    """Return a hash of everything in a model's folder that decides on its vectors.
-
-    Parameters
-    ----------
-    folder : Path
-        The model's folder.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, the same wherever the same files lie.
-    """
+    """Return a hash of everything in a model's folder that decides on its vectors."""
     settings = sorted({path for pattern in _SETTINGS for path in folder.glob(pattern)})
     total = hashlib.sha256()
     for path in (*settings, *weight_files(folder)):
@@ -142,13 +76,7 @@ def hash_checkpoint(folder: Path) -> str:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence the progress bars and notices of transformers while a model loads.
-
-    Yields
-    ------
-    None
-        While it is open.
-    """
+    """Silence the progress bars and notices of transformers while a model loads."""
     from transformers.utils import logging as untyped_logging
 
     logging: Any = untyped_logging
@@ -164,18 +92,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def load_model(folder: Path) -> Any:
-    """Load a dual encoder in float32, running no code from its folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The model's folder.
-
-    Returns
-    -------
-    transformers.PreTrainedModel
-        In evaluation mode, on the CPU.
-    """
+    """Load a dual encoder in float32, running no code from its folder."""
     from transformers import AutoModel
 
     with quiet_transformers():
@@ -201,18 +118,7 @@ def load_model(folder: Path) -> Any:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Load a model's tokenizer, running no code from its folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The model's folder.
-
-    Returns
-    -------
-    transformers.PreTrainedTokenizerBase
-        The tokenizer.
-    """
+    """Load a model's tokenizer, running no code from its folder."""
     from transformers import AutoTokenizer
 
     no_tokenizer = (

@@ -15,32 +15,14 @@ _MINI_PACKAGES = ("torch", "transformers", "efficientnet_lite_pytorch", "gt_all_
 
 
 class ChosenEncoder(NamedTuple):
-    """An encoder, and why it was taken.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The encoder.
-    reason : str
-        A sentence for the user.
-    """
+    """An encoder, and why it was taken."""
 
     encoder: Encoder
     reason: str
 
 
 class KnownModel(NamedTuple):
-    """A model that has a name here.
-
-    Parameters
-    ----------
-    name : str
-        What `load_encoder` takes.
-    ready : bool
-        Whether it can be used without the network.
-    about : str
-        What it is.
-    """
+    """A model that has a name here."""
 
     name: str
     ready: bool

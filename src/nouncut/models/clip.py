@@ -29,45 +29,7 @@ _TOKENS_AT_ONCE = {"cpu": 1024, "mps": 16384, "cuda": 131072}
 
 
 class ClipEncoder(Encoder):
-    """A dual encoder of transformers: CLIP, OpenCLIP, SigLIP, SigLIP 2 and their like.
-
-    Parameters
-    ----------
-    model : str or Path
-        A folder written by `save_pretrained` of transformers, a hub id, or one of the short
-        names "ViT-B/32", "ViT-B/16", "ViT-L/14" and "OpenCLIP-ViT-B/32". What is not on this
-        machine is fetched from the hub.
-    device : str, default="auto"
-        Where to run: "auto" for CUDA, Apple's MPS or the CPU, whichever is there first.
-    precision : {"auto", "float32", "float16", "bfloat16"}, default="auto"
-        Type of the matrix products: "auto" is float16 on CUDA and float32 elsewhere.
-    batch_size : int, optional
-        How many images go through the model at once. By default what suits the device; in any
-        case halved when memory runs out.
-    revision : str, optional
-        Branch, tag or commit on the hub.
-
-    Attributes
-    ----------
-    name : str
-        The model as it was asked for.
-    fingerprint : str
-        Hash of weights, configuration, tokenizer, preprocessing and precision.
-    image_dim, text_dim : int
-        Length of the vectors.
-
-    Raises
-    ------
-    nouncut.errors.ModelError
-        If the model is not on this machine and cannot be fetched.
-
-    Examples
-    --------
-    >>> from nouncut.models.clip import ClipEncoder
-    >>> encoder = ClipEncoder("ViT-B/32")  # doctest: +SKIP
-    >>> encoder.encode_texts(["a photo of a cat."]).shape  # doctest: +SKIP
-    (1, 512)
-    """
+    """A dual encoder of transformers: CLIP, OpenCLIP, SigLIP, SigLIP 2 and their like."""
 
     def __init__(
         self,
@@ -101,33 +63,11 @@ class ClipEncoder(Encoder):
         self.tau = 0.04 if self._model.config.model_type == "clip" else None
 
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
-        """Turn an upright image into the model's input.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        ndarray of shape (3, height, width)
-            Resized, cropped and normalised pixels; for SigLIP 2 "NaFlex" models, packed patches.
-        """
+        """Turn an upright image into the model's input."""
         return self._preprocessing(image)
 
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Run the model on prepared images.
-
-        Parameters
-        ----------
-        batch : ndarray of shape (n, 3, height, width)
-            Prepared images, any number of them.
-
-        Returns
-        -------
-        ndarray of shape (n, image_dim)
-            Unit rows.
-        """
+        """Run the model on prepared images."""
         from nouncut.models.devices import run_in_batches
 
         def encode(start: int, stop: int) -> NDArray[np.float32]:
@@ -139,21 +79,7 @@ class ClipEncoder(Encoder):
     def encode_texts(
         self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts, prompts filled in. Best all at once: repeated texts and, in CLIP's causal
-            tower, repeated beginnings are computed once.
-        progress : callable, optional
-            Called with the number of distinct texts done and of all of them.
-
-        Returns
-        -------
-        ndarray of shape (n, text_dim)
-            Unit rows.
-        """
+        """Encode texts."""
         if isinstance(texts, str):
             raise ValueError("texts must be a sequence of str; got one str: pass [text].")
         if len(texts) == 0:

@@ -19,25 +19,7 @@ Result = TypeVar("Result")
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device that a name stands for.
-
-    Parameters
-    ----------
-    device : str
-        "auto" for the fastest there is (CUDA, then Apple's MPS, then the CPU), or a name that
-        torch knows.
-
-    Returns
-    -------
-    torch.device
-        A device that is there.
-
-    Examples
-    --------
-    >>> from nouncut.models.devices import choose_device
-    >>> choose_device("cpu")
-    device(type='cpu')
-    """
+    """Return the device that a name stands for."""
     available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -57,28 +39,7 @@ def choose_device(device: str) -> torch.device:
 
 
 def choose_precision(precision: str, device: torch.device) -> str:
-    """Return the floating type that matrix products run in.
-
-    Parameters
-    ----------
-    precision : {"auto", "float32", "float16", "bfloat16"}
-        "auto" is float16 on CUDA and float32 elsewhere. Image-noun cosines differ by some
-        hundredths: float16 keeps them to about 0.0005, bfloat16 only to about 0.004.
-    device : torch.device
-        Where the model runs.
-
-    Returns
-    -------
-    str
-        One of the three types.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nouncut.models.devices import choose_precision
-    >>> choose_precision("auto", torch.device("cpu"))
-    'float32'
-    """
+    """Return the floating type that matrix products run in."""
     check_choice("precision", precision, PRECISIONS)
     if precision == "auto":
         return "float16" if device.type == "cuda" else "float32"
@@ -91,20 +52,7 @@ def choose_precision(precision: str, device: torch.device) -> str:
 
 
 def mixed_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
-    """Let torch run matrix products in a shorter type where that is safe.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where the model runs.
-    precision : str
-        What `choose_precision` returned.
-
-    Returns
-    -------
-    context manager
-        In force while it is open; float32 changes nothing.
-    """
+    """Let torch run matrix products in a shorter type where that is safe."""
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=getattr(torch, precision))
@@ -112,13 +60,7 @@ def mixed_precision(device: torch.device, precision: str) -> AbstractContextMana
 
 @dataclass
 class BatchSize:
-    """How much goes through a model at once; shrinks for good when memory runs out.
-
-    Parameters
-    ----------
-    limit : int
-        Images, or tokens.
-    """
+    """How much goes through a model at once; shrinks for good when memory runs out."""
 
     limit: int
 
@@ -126,30 +68,7 @@ class BatchSize:
 def run_in_batches(
     function: Callable[[int, int], Result], n: int, size: BatchSize, cost: int = 1
 ) -> list[Result]:
-    """Call a function on consecutive ranges, smaller ones after running out of memory.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the start and the stop of a range.
-    n : int
-        Where the last range stops.
-    size : BatchSize
-        The limit per call; halved as often as needed.
-    cost : int, default=1
-        What one item counts for against the limit.
-
-    Returns
-    -------
-    list
-        The results, in order.
-
-    Examples
-    --------
-    >>> from nouncut.models.devices import BatchSize, run_in_batches
-    >>> run_in_batches(lambda start, stop: (start, stop), 5, BatchSize(2))
-    [(0, 2), (2, 4), (4, 5)]
-    """
+    """Call a function on consecutive ranges, smaller ones after running out of memory."""
     results: list[Result] = []
     start = 0
     while start < n:

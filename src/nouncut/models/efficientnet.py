@@ -21,13 +21,7 @@ _LEVELS = ((np.arange(256) - 127) / 128).astype(np.float32)
 
 
 def load_efficientnet() -> EfficientNet:
-    """Load the network from its package, ready to run.
-
-    Returns
-    -------
-    EfficientNet
-        In evaluation mode, batch norms folded into the convolutions, channels last.
-    """
+    """Load the network from its package, ready to run."""
     # Without memory of its own: random weights would only be thrown away.
     with torch.device("meta"):
         network = EfficientNet.from_name("efficientnet-lite2")
@@ -44,18 +38,7 @@ def load_efficientnet() -> EfficientNet:
 
 
 def prepare_image(image: Image.Image) -> NDArray[np.float32]:
-    """Turn an RGB image into the network's input.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        The image.
-
-    Returns
-    -------
-    ndarray of shape (3, 260, 260)
-        Its centre, scaled.
-    """
+    """Turn an RGB image into the network's input."""
     width, height = image.size
     side = min(width, height) * INPUT_SIZE / (INPUT_SIZE + _MARGIN)
     left, top = (width - side) / 2, (height - side) / 2
@@ -68,34 +51,13 @@ def prepare_image(image: Image.Image) -> NDArray[np.float32]:
 
 
 def pooled_features(network: EfficientNet, batch: NDArray[np.float32], device: Any) -> Any:
-    """Return the features that the network classifies by.
-
-    Parameters
-    ----------
-    network : EfficientNet
-        What `load_efficientnet` returned.
-    batch : ndarray of shape (n, 3, 260, 260)
-        Prepared images.
-    device : torch.device
-        Where the network is.
-
-    Returns
-    -------
-    tensor of shape (n, 1280)
-        Means of the last feature maps.
-    """
+    """Return the features that the network classifies by."""
     pixels = torch.from_numpy(batch).to(device, memory_format=torch.channels_last)
     return network.extract_features(pixels).mean(dim=(2, 3))
 
 
 def class_synsets() -> list[str]:
-    """Return the WordNet synsets of the network's 1,000 classes, in its order.
-
-    Returns
-    -------
-    list of str
-        Ids such as "n01440764".
-    """
+    """Return the WordNet synsets of the network's 1,000 classes, in its order."""
     text = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt").read_text("ascii")
     return text.split()
 

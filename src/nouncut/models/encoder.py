@@ -17,18 +17,6 @@ class Encoder(ABC):
     An image becomes one row. The row may hold two vectors side by side: a *visual* one, to compare
     images by, and a *semantic* one, to compare with texts; for models of the CLIP family both are
     the same.
-
-    Parameters
-    ----------
-    name : str
-        The model, in words a user knows it by.
-    fingerprint : str
-        Changes whenever the same image or text would get another vector: it names the weights and
-        the version of the preprocessing. Stored features are found by it.
-    image_dim : int
-        Length of an image's row.
-    text_dim : int
-        Length of a text's vector.
     """
 
     name: str
@@ -47,74 +35,20 @@ class Encoder(ABC):
         """Turn an upright RGB image into the model's input.
 
         Called from several threads at once, ahead of the model.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        ndarray of shape (3, height, width)
-            Resized, cropped and normalised pixels; the same shape for every image.
         """
 
     @abstractmethod
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Run the model on prepared images.
-
-        Parameters
-        ----------
-        batch : ndarray of shape (n, 3, height, width)
-            Prepared images.
-
-        Returns
-        -------
-        ndarray of shape (n, image_dim)
-            One row per image.
-        """
+        """Run the model on prepared images."""
 
     @abstractmethod
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts, prompts filled in.
-
-        Returns
-        -------
-        ndarray of shape (n, text_dim)
-            Unit rows.
-        """
+        """Encode texts."""
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of image rows that images are compared by.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, image_dim)
-            What `encode_prepared` returned.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-            Visual features.
-        """
+        """Return the part of image rows that images are compared by."""
         return rows
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of image rows that is compared with texts.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, image_dim)
-            What `encode_prepared` returned.
-
-        Returns
-        -------
-        ndarray of shape (n, text_dim)
-            Semantic features.
-        """
+        """Return the part of image rows that is compared with texts."""
         return rows

@@ -28,23 +28,6 @@ class MiniEncoder(Encoder):
     are the logits of all classes, the collection's mean taken off. Its *semantic* features are
     the mean of the class names' sentence vectors, weighted by their probabilities: they lie in
     the space of MiniLM, where any noun can be compared with them.
-
-    Parameters
-    ----------
-    device : str, default="auto"
-        Where to run: "auto" for CUDA, Apple's MPS or the CPU, whichever is there first.
-    batch_size : int, optional
-        How many images go through the network at once.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> from nouncut.models.mini import MiniEncoder
-    >>> encoder = MiniEncoder(device="cpu")
-    >>> batch = encoder.prepare(Image.new("RGB", (640, 480), "green"))[None]
-    >>> rows = encoder.encode_prepared(batch)
-    >>> encoder.visual(rows).shape, encoder.semantic(rows).shape
-    ((1, 1000), (1, 384))
     """
 
     centers_visual = True
@@ -75,35 +58,13 @@ class MiniEncoder(Encoder):
         self.image_dim, self.text_dim = FEATURE_DIM, TEXT_DIM
 
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
-        """Turn an upright RGB image into the network's input.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        ndarray of shape (3, 260, 260)
-            Its centre, scaled.
-        """
+        """Turn an upright RGB image into the network's input."""
         from nouncut.models.efficientnet import prepare_image
 
         return prepare_image(image)
 
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Run the network on prepared images.
-
-        Parameters
-        ----------
-        batch : ndarray of shape (n, 3, 260, 260)
-            Prepared images.
-
-        Returns
-        -------
-        ndarray of shape (n, 1280)
-            What the network classifies by; visual and semantic features follow from it.
-        """
+        """Run the network on prepared images."""
         import torch
 
         from nouncut.models.devices import run_in_batches
@@ -120,50 +81,15 @@ class MiniEncoder(Encoder):
     def encode_texts(
         self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts.
-        progress : callable, optional
-            Called with the number of texts done and of all of them.
-
-        Returns
-        -------
-        ndarray of shape (n, 384)
-            Unit rows.
-        """
+        """Encode texts."""
         return unit_rows(self._texts.encode(texts, progress) - self._centre)
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the logits of all classes.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, 1280)
-            What `encode_prepared` returned.
-
-        Returns
-        -------
-        ndarray of shape (n, 1000)
-            Visual features.
-        """
+        """Return the logits of all classes."""
         return self._logits(rows)
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return what the likeliest classes mean.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, 1280)
-            What `encode_prepared` returned.
-
-        Returns
-        -------
-        ndarray of shape (n, 384)
-            Semantic features.
-        """
+        """Return what the likeliest classes mean."""
         logits = self._logits(rows)
         floor = np.partition(logits, -_LIKELIEST, axis=1)[:, -_LIKELIEST, None]
         weights = np.where(logits >= floor, np.exp(logits - logits.max(axis=1, keepdims=True)), 0)

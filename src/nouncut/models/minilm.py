@@ -25,13 +25,7 @@ _TEXTS_AT_ONCE = 4096
 
 
 class MiniLM:
-    """The sentence encoder all-MiniLM-L6-v2, from its package.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where to run.
-    """
+    """The sentence encoder all-MiniLM-L6-v2, from its package."""
 
     def __init__(self, device: torch.device) -> None:
         folder = Path(get_model_path())
@@ -48,20 +42,7 @@ class MiniLM:
     def encode(
         self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts.
-        progress : callable, optional
-            Called with the number of texts done and of all of them.
-
-        Returns
-        -------
-        ndarray of shape (n, 384)
-            Unit rows.
-        """
+        """Encode texts."""
         distinct = list(dict.fromkeys(texts))
         rows = np.empty((len(distinct), TEXT_DIM), dtype=np.float32)
         for start in range(0, len(distinct), _TEXTS_AT_ONCE):

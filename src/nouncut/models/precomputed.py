@@ -20,53 +20,14 @@ PATH_NAMES = ("path", "paths", "file", "filename", "name", "names", "id")
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Ready-made features.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Finite float features.
-    names : tuple of str or None
-        What the rows belong to, where the file tells.
-    """
+    """Ready-made features."""
 
     features: NDArray[Any]
     names: tuple[str, ...] | None
 
 
 def read_features(path: str | os.PathLike[str]) -> FeatureTable:
-    """Read features from a file.
-
-    Parameters
-    ----------
-    path : path
-        A ``.npy`` file of one array (memory-mapped); a ``.npz`` or ``.safetensors`` file with one
-        array, or one called "features", "embeddings" or the like; a ``.parquet`` file with such a
-        column of lists, or else with numeric columns only; names may stand beside them in "path"
-        or the like.
-
-    Returns
-    -------
-    FeatureTable
-        The features and their names.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or holds something else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from nouncut.models.precomputed import read_features
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "clip.npz")
-    ...     np.savez(path, features=np.eye(2), path=["a.jpg", "b.jpg"])
-    ...     read_features(path).names
-    ('a.jpg', 'b.jpg')
-    """
+    """Read features from a file."""
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:

@@ -26,19 +26,7 @@ _NORMALISATION = {
 
 @dataclass(frozen=True)
 class ImagePreprocessing:
-    """Resize, crop and normalise to one shape.
-
-    Parameters
-    ----------
-    size : tuple of (int, int), int or None
-        Height and width, or the shortest edge, to resize to.
-    crop : tuple of (int, int) or None
-        Height and width of the centre to keep.
-    resample : PIL.Image.Resampling
-        Filter.
-    levels : ndarray of shape (3, 256)
-        What each value of each channel becomes.
-    """
+    """Resize, crop and normalise to one shape."""
 
     size: tuple[int, int] | int | None
     crop: tuple[int, int] | None
@@ -46,18 +34,7 @@ class ImagePreprocessing:
     levels: NDArray[np.float32]
 
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
-        """Prepare one image.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        ndarray of shape (3, height, width)
-            Normalised pixels.
-        """
+        """Prepare one image."""
         return normalised_pixels(self._fit(image.convert("RGB")), self.levels)
 
     def _fit(self, image: Image.Image) -> Image.Image:
@@ -76,17 +53,6 @@ class PatchPreprocessing:
     """Keep the aspect ratio and cut the image into patches, as SigLIP 2 "NaFlex" wants it.
 
     The patches and the shape of their grid are packed into one array of fixed shape.
-
-    Parameters
-    ----------
-    patch : int
-        Edge of a patch.
-    most_patches : int
-        How many patches an image has at most.
-    resample : PIL.Image.Resampling
-        Filter.
-    levels : ndarray of shape (3, 256)
-        What each value of each channel becomes.
     """
 
     patch: int
@@ -95,19 +61,7 @@ class PatchPreprocessing:
     levels: NDArray[np.float32]
 
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
-        """Prepare one image.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        ndarray of shape (3, most_patches + 1, patch * patch)
-            One row per patch, zeros where there is none; the last row begins with the height
-            and the width of the grid of patches.
-        """
+        """Prepare one image."""
         rows, columns = patch_grid(image.height, image.width, self.patch, self.most_patches)
         size = (columns * self.patch, rows * self.patch)
         pixels = normalised_pixels(image.convert("RGB").resize(size, self.resample), self.levels)
@@ -119,18 +73,7 @@ class PatchPreprocessing:
 
 
 def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
-    """Read how a model wants its images.
-
-    Parameters
-    ----------
-    folder : Path
-        The model's folder.
-
-    Returns
-    -------
-    ImagePreprocessing or PatchPreprocessing
-        Call it on images.
-    """
+    """Read how a model wants its images."""
     settings, path = _read_settings(folder)
     kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
     levels = _levels(settings, kind)
@@ -156,56 +99,13 @@ def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
 
 
 def normalised_pixels(image: Image.Image, levels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Look every value of an image up.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        An RGB image.
-    levels : ndarray of shape (3, 256)
-        What each value of each channel becomes.
-
-    Returns
-    -------
-    ndarray of shape (3, height, width)
-        Normalised pixels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from PIL import Image
-    >>> from nouncut.models.preprocess import normalised_pixels
-    >>> levels = np.tile(np.arange(256, dtype=np.float32) / 255, (3, 1))
-    >>> normalised_pixels(Image.new("RGB", (1, 1), (255, 0, 51)), levels).ravel()
-    array([1. , 0. , 0.2], dtype=float32)
-    """
+    """Look every value of an image up."""
     pixels = np.asarray(image)
     return np.stack([levels[channel][pixels[..., channel]] for channel in range(3)])
 
 
 def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[int, int]:
-    """Return the largest grid of patches that an image may have, by bisecting its scale.
-
-    Parameters
-    ----------
-    height, width : int
-        Size of the image.
-    patch : int
-        Edge of a patch.
-    most_patches : int
-        How many patches there may be.
-
-    Returns
-    -------
-    rows, columns : int
-        Shape of the grid.
-
-    Examples
-    --------
-    >>> from nouncut.models.preprocess import patch_grid
-    >>> patch_grid(480, 640, patch=16, most_patches=256)
-    (14, 18)
-    """
+    """Return the largest grid of patches that an image may have, by bisecting its scale."""
 
     def grid(scale: float) -> tuple[int, int]:
         rows, columns = (math.ceil(edge * scale / patch) for edge in (height, width))

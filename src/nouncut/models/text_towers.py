@@ -46,19 +46,7 @@ class _Layer:
 
 
 class CausalTextTower:
-    """The text tower of a CLIP model, computing shared beginnings once.
-
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-        A CLIP model in evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        Its tokenizer, padding on the right.
-    smallest_group : int, default=128
-        How many texts must share a longer beginning for it to be computed apart.
-    smallest_batch : int, default=32
-        How many texts a batch should hold before a change of length ends it.
-    """
+    """The text tower of a CLIP model, computing shared beginnings once."""
 
     def __init__(
         self, model: Any, tokenizer: Any, smallest_group: int = 128, smallest_batch: int = 32
@@ -80,22 +68,7 @@ class CausalTextTower:
     def encode(
         self, texts: Sequence[str], size: BatchSize, progress: Progress | None = None
     ) -> Tensor:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts; longer ones than the context are truncated as the tokenizer does.
-        size : BatchSize
-            Tokens per batch.
-        progress : callable, optional
-            Called with the number of distinct texts done and of all of them.
-
-        Returns
-        -------
-        Tensor of shape (n, text_dim)
-            Features, not yet unit rows.
-        """
+        """Encode texts."""
         tokens = tokenize(self._tokenizer, texts, self.context)
         sequences, inverse = cut_sequences(tokens, self.pooled_positions(tokens))
         lengths = (sequences != NO_TOKEN).sum(axis=1)
@@ -116,18 +89,7 @@ class CausalTextTower:
         return features[self._tensor(inverse)]
 
     def pooled_positions(self, tokens: NDArray[Any]) -> NDArray[np.intp]:
-        """Return where the vector of each text is read.
-
-        Parameters
-        ----------
-        tokens : ndarray of shape (n, context)
-            Token numbers.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Position of the first end token.
-        """
+        """Return where the vector of each text is read."""
         if self._end_token is None:
             return np.asarray(tokens.argmax(axis=1), dtype=np.intp)
         return np.asarray((tokens == self._end_token).argmax(axis=1), dtype=np.intp)
@@ -232,15 +194,7 @@ def _join_projections(layer: Any) -> _Layer:
 
 
 class PlainTextTower:
-    """A text tower as transformers runs it.
-
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-        A dual encoder in evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        Its tokenizer.
-    """
+    """A text tower as transformers runs it."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
@@ -252,22 +206,7 @@ class PlainTextTower:
     def encode(
         self, texts: Sequence[str], size: BatchSize, progress: Progress | None = None
     ) -> Tensor:
-        """Encode texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts; longer ones than the context are truncated as the tokenizer does.
-        size : BatchSize
-            Tokens per batch.
-        progress : callable, optional
-            Called with the number of distinct texts done and of all of them.
-
-        Returns
-        -------
-        Tensor of shape (n, text_dim)
-            Features, not yet unit rows.
-        """
+        """Encode texts."""
         numbers: dict[str, int] = {}
         inverse = [numbers.setdefault(text, len(numbers)) for text in texts]
         distinct = sorted(numbers, key=len)
@@ -296,20 +235,7 @@ class PlainTextTower:
 
 
 def make_text_tower(model: Any, tokenizer: Any) -> CausalTextTower | PlainTextTower:
-    """Return the fastest exact way to run a model's text tower.
-
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-        A dual encoder in evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        Its tokenizer.
-
-    Returns
-    -------
-    CausalTextTower or PlainTextTower
-        The tower.
-    """
+    """Return the fastest exact way to run a model's text tower."""
     if model.config.model_type not in CAUSAL_TYPES or tokenizer.padding_side != "right":
         return PlainTextTower(model, tokenizer)
     if model.device.type == "cpu":
@@ -319,22 +245,7 @@ def make_text_tower(model: Any, tokenizer: Any) -> CausalTextTower | PlainTextTo
 
 
 def tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> NDArray[np.int64]:
-    """Return token numbers padded to the full context.
-
-    Parameters
-    ----------
-    tokenizer : transformers.PreTrainedTokenizerBase
-        The model's tokenizer.
-    texts : sequence of str
-        Texts.
-    context : int
-        The model's longest sequence.
-
-    Returns
-    -------
-    ndarray of shape (n, context)
-        Token numbers.
-    """
+    """Return token numbers padded to the full context."""
     parts = [
         tokenizer(
             list(texts[start : start + _TEXTS_PER_TOKENIZER_CALL]),
@@ -349,17 +260,6 @@ def tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> NDArray[np.i
 
 
 def pooled_output(output: Any) -> Tensor:
-    """Return the features in what `get_text_features` or `get_image_features` gave.
-
-    Parameters
-    ----------
-    output : Tensor or transformers.utils.ModelOutput
-        Some models return the features, others an output that holds them.
-
-    Returns
-    -------
-    Tensor of shape (n, d)
-        Features.
-    """
+    """Return the features in what `get_text_features` or `get_image_features` gave."""
     features: Tensor = getattr(output, "pooler_output", output)
     return features.float()

@@ -13,25 +13,7 @@ DEFAULT_BACKBONE = "ViT-B/32"
 
 
 class PublishedValue(NamedTuple):
-    """One number of the paper.
-
-    Parameters
-    ----------
-    table : str
-        The table's label.
-    dataset : str
-        The data set, or "Average".
-    backbone : str
-        The model.
-    section : str
-        Heading within the table, often empty.
-    method : str
-        The row.
-    metric : {"NMI", "ACC", "ARI"}
-        The score.
-    value : float
-        In per cent.
-    """
+    """One number of the paper."""
 
     table: str
     dataset: str
@@ -44,19 +26,7 @@ class PublishedValue(NamedTuple):
 
 @lru_cache(maxsize=1)
 def published_values() -> tuple[PublishedValue, ...]:
-    """Return all values of the paper's tables.
-
-    Returns
-    -------
-    tuple of PublishedValue
-        In the order of the paper.
-
-    Examples
-    --------
-    >>> from nouncut.paper.published import published_values
-    >>> len(published_values())
-    1959
-    """
+    """Return all values of the paper's tables."""
     data = files("nouncut.paper").joinpath("data/tables.csv")
     rows = csv.reader(data.read_text("utf-8").splitlines()[1:])
     return tuple(
@@ -74,30 +44,7 @@ def published_value(
     section: str = "",
     backbone: str = DEFAULT_BACKBONE,
 ) -> float | None:
-    """Look a value of the paper up.
-
-    Parameters
-    ----------
-    table : str or sequence of str
-        The table's label; of several, the first that has the value.
-    method, dataset, metric : str
-        Row and column.
-    section : str, default=""
-        Heading within the table.
-    backbone : str, default="ViT-B/32"
-        The model.
-
-    Returns
-    -------
-    float or None
-        In per cent; None if the paper does not have it.
-
-    Examples
-    --------
-    >>> from nouncut.paper.published import published_value
-    >>> published_value("tab:classic", "Ours", "CIFAR-10", "ACC")
-    92.0
-    """
+    """Look a value of the paper up."""
     for one in (table,) if isinstance(table, str) else table:
         value = _by_place().get((one, dataset, backbone, section, method, metric))
         if value is not None:

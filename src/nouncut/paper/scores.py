@@ -13,17 +13,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 
 class ClusteringScores(NamedTuple):
-    """How well clusters match classes; 1 is perfect.
-
-    Parameters
-    ----------
-    nmi : float
-        Normalised mutual information, arithmetic mean of the entropies.
-    acc : float
-        Accuracy under the best one-to-one match of clusters with classes.
-    ari : float
-        Adjusted Rand index.
-    """
+    """How well clusters match classes; 1 is perfect."""
 
     nmi: float
     acc: float

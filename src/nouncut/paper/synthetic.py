@@ -22,17 +22,7 @@ _IMAGES_AT_ONCE = 20_000
 
 
 class ClipLikeData(NamedTuple):
-    """Made image and noun features with known classes.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, dim)
-        Unit image features, float32.
-    noun_features : list of ndarray of shape (n_nouns, dim)
-        Unit noun features, one array per prompt, float32.
-    labels : ndarray of shape (n_images,)
-        The class of every image.
-    """
+    """Made image and noun features with known classes."""
 
     features: NDArray[np.float32]
     noun_features: list[NDArray[np.float32]]

@@ -26,36 +26,7 @@ _DARKEST = 0.99
 
 
 def draw_affinities(run: Run) -> tuple[Drawing, str] | None:
-    """Draw who is linked with whom, with nouns and by looks alone.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    (Drawing, str) or None
-        The drawing and how to read it; None where there is no graph or just one cluster. Without
-        nouns, or without features, the graph is shown by itself.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.report.affinities import draw_affinities
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> from nouncut.runs.tables import images_table
-    >>> contents = RunContents(
-    ...     manifest={},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
-    ...     draw_affinities(writer.finish(contents)) is None
-    True
-    """
+    """Draw who is linked with whom, with nouns and by looks alone."""
     if run.manifest["n_clusters"] < 2 or not run.has_array("graph_data"):
         return None
     labels = run.labels

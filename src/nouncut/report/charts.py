@@ -32,32 +32,7 @@ def draw_bars(
     colours: Sequence[str],
     title: str,
 ) -> Drawing:
-    """Draw named bars.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What the bars stand for.
-    lengths : sequence of float
-        How long they are, in any unit; none is negative.
-    values : sequence of str
-        What is written after them.
-    colours : sequence of str
-        Their colours.
-    title : str
-        What is written above.
-
-    Returns
-    -------
-    Drawing
-        The chart.
-
-    Examples
-    --------
-    >>> from nouncut.report.charts import draw_bars
-    >>> draw_bars(["a", "b"], [1, 2], ["1", "2"], ["accent", "quiet"], "Two").height
-    74.0
-    """
+    """Draw named bars."""
     room = WIDTH - _NAME_WIDTH - _VALUE_WIDTH
     longest = max(lengths) or 1.0
     shapes: list[Shape] = [Text(0, 14, title, "ink")]
@@ -82,32 +57,7 @@ def draw_curves(
     unit: str,
     width: float = WIDTH,
 ) -> Drawing:
-    """Draw curves over steps.
-
-    Parameters
-    ----------
-    curves : sequence of sequence of float
-        Their values at steps 1, 2, ...
-    colours : sequence of str
-        One per curve.
-    title : str
-        What is written above.
-    unit : str
-        What the steps are called.
-    width : float, optional
-        The width of the chart.
-
-    Returns
-    -------
-    Drawing
-        The chart.
-
-    Examples
-    --------
-    >>> from nouncut.report.charts import draw_curves
-    >>> len(draw_curves([[3, 2, 1.5]], ["accent"], "Objective", "step").shapes) > 5
-    True
-    """
+    """Draw curves over steps."""
     axis = _Axis(len(curves[0]), [value for curve in curves for value in curve], width)
     shapes = axis.frame(title, unit)
     for curve, colour in zip(curves, colours, strict=True):
@@ -116,26 +66,7 @@ def draw_curves(
 
 
 def draw_steps_down(values: Sequence[float], chosen: int) -> Drawing:
-    """Draw falling values, of which the first so many were chosen.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Largest first.
-    chosen : int
-        How many.
-
-    Returns
-    -------
-    Drawing
-        The chart.
-
-    Examples
-    --------
-    >>> from nouncut.report.charts import draw_steps_down
-    >>> draw_steps_down([1, 0.9, 0.3], 2).width
-    480.0
-    """
+    """Draw falling values, of which the first so many were chosen."""
     axis = _Axis(len(values), values, WIDTH)
     shapes = axis.frame("", "eigenvalue number")
     beyond = chosen < len(values)
@@ -158,25 +89,7 @@ def draw_steps_down(values: Sequence[float], chosen: int) -> Drawing:
 
 
 def side_by_side(drawings: Sequence[Drawing]) -> Drawing:
-    """Put drawings next to each other.
-
-    Parameters
-    ----------
-    drawings : sequence of Drawing
-        From left to right.
-
-    Returns
-    -------
-    Drawing
-        All of them.
-
-    Examples
-    --------
-    >>> from nouncut.report.charts import HALF_WIDTH, draw_curves, side_by_side
-    >>> chart = draw_curves([[2, 1]], ["accent"], "Objective", "step", width=HALF_WIDTH)
-    >>> side_by_side([chart, chart]).width
-    480.0
-    """
+    """Put drawings next to each other."""
     shapes: list[Shape] = []
     left = 0.0
     for drawing in drawings:
@@ -186,25 +99,7 @@ def side_by_side(drawings: Sequence[Drawing]) -> Drawing:
 
 
 def stacked(drawings: Sequence[Drawing]) -> Drawing:
-    """Put drawings below each other.
-
-    Parameters
-    ----------
-    drawings : sequence of Drawing
-        From top to bottom.
-
-    Returns
-    -------
-    Drawing
-        All of them.
-
-    Examples
-    --------
-    >>> from nouncut.report.charts import draw_bars, stacked
-    >>> bars = draw_bars(["a"], [1], ["1"], ["accent"], "One")
-    >>> stacked([bars, bars]).height
-    124.0
-    """
+    """Put drawings below each other."""
     shapes: list[Shape] = []
     top = 0.0
     for drawing in drawings:

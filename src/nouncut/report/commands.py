@@ -12,51 +12,14 @@ from nouncut.runs.run import Run
 
 @dataclass(frozen=True)
 class NextStep:
-    """Something to do with a run.
-
-    Parameters
-    ----------
-    purpose : str
-        What it is good for.
-    command : str
-        The command, quoted for the shell.
-
-    Examples
-    --------
-    >>> from nouncut.report.commands import NextStep
-    >>> NextStep("Save the table.", "nouncut export pets").command
-    'nouncut export pets'
-    """
+    """Something to do with a run."""
 
     purpose: str
     command: str
 
 
 def next_steps(run: Run) -> list[NextStep]:
-    """List what can be done with a run.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    list of NextStep
-        The most usual first.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.report.commands import next_steps
-    >>> from nouncut.runs.run import Run
-    >>> manifest = {"n_images": 9, "n_clusters": 3, "source": ["my pets"], "source_kind": "images"}
-    >>> for step in next_steps(Run(Path("runs/pets"), manifest)):
-    ...     print(step.command)
-    nouncut cluster 'my pets' -k 4
-    nouncut export runs/pets
-    nouncut predict runs/pets NEW_IMAGES
-    """
+    """List what can be done with a run."""
     has_images = run.manifest.get("source_kind") != "features"
     things = "images" if has_images else "features"
     place = _place(run)
@@ -72,26 +35,7 @@ def next_steps(run: Run) -> list[NextStep]:
 
 
 def names_command(run: Run) -> str:
-    """Return the command that keeps new names of clusters.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    str
-        The command, quoted for the shell.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.report.commands import names_command
-    >>> from nouncut.runs.run import Run
-    >>> names_command(Run(Path("runs/my pets"), {}))
-    "nouncut report 'runs/my pets' --names names.json"
-    """
+    """Return the command that keeps new names of clusters."""
     return _shell("nouncut", "report", _place(run), "--names", "names.json")
 
 

@@ -30,17 +30,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points.
-
-    Parameters
-    ----------
-    points : tuple of (float, float)
-        Where it goes.
-    colour : str
-        A name of `COLOURS`, or any other colour as ``#rrggbb``.
-    width : float
-        Its thickness.
-    """
+    """A line through points."""
 
     points: tuple[tuple[float, float], ...]
     colour: str = "ink"
@@ -49,15 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Bar:
-    """A filled rectangle.
-
-    Parameters
-    ----------
-    x, y, width, height : float
-        Its upper left corner and its size.
-    colour : str
-        As for `Line`.
-    """
+    """A filled rectangle."""
 
     x: float
     y: float
@@ -68,15 +50,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Dot:
-    """A filled circle.
-
-    Parameters
-    ----------
-    x, y, radius : float
-        Its middle and its size.
-    colour : str
-        As for `Line`.
-    """
+    """A filled circle."""
 
     x: float
     y: float
@@ -86,21 +60,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text.
-
-    Parameters
-    ----------
-    x, y : float
-        Where its base line starts, has its middle or ends.
-    text : str
-        Shown as it is, whatever it contains.
-    colour : str
-        As for `Line`.
-    anchor : {"start", "middle", "end"}
-        What `x` is.
-    size : float
-        Of the letters.
-    """
+    """A line of text."""
 
     x: float
     y: float
@@ -112,19 +72,7 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A square of cells, from nothing to full colour.
-
-    Parameters
-    ----------
-    x, y, side : float
-        Its upper left corner and its size.
-    strength : ndarray of shape (n, n)
-        Of the colour, from 0 to 255, as uint8.
-    name : str
-        That no other square of a page has.
-    colour : str
-        As for `Line`.
-    """
+    """A square of cells, from nothing to full colour."""
 
     x: float
     y: float
@@ -139,15 +87,7 @@ Shape = Line | Bar | Dot | Text | Cells
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes on a sheet.
-
-    Parameters
-    ----------
-    width, height : float
-        The size of the sheet.
-    shapes : tuple of Line, Bar, Dot, Text and Cells
-        From the lowest to the topmost.
-    """
+    """Shapes on a sheet."""
 
     width: float
     height: float
@@ -155,31 +95,7 @@ class Drawing:
 
 
 def to_svg(drawing: Drawing, label: str, *, for_page: bool = True) -> str:
-    """Return a drawing as SVG.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        The drawing.
-    label : str
-        What those hear who do not see it.
-    for_page : bool, default=True
-        Whether it goes into a page, whose colours and width it takes; a file by itself has its
-        own.
-
-    Returns
-    -------
-    str
-        An ``svg`` element.
-
-    Examples
-    --------
-    >>> from nouncut.report.drawing import Bar, Drawing, to_svg
-    >>> print(to_svg(Drawing(9, 4, (Bar(0, 0, 5, 4),)), "a bar"))
-    <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 4" role="img" aria-label="a bar">
-    <rect x="0" y="0" width="5" height="4" fill="var(--accent, #2c5f8d)"/>
-    </svg>
-    """
+    """Return a drawing as SVG."""
     edge = 0.0 if for_page else _MARGIN
     width, height = drawing.width + 2 * edge, drawing.height + 2 * edge
     sides = _attributes(width=width, height=height)
@@ -196,26 +112,7 @@ def to_svg(drawing: Drawing, label: str, *, for_page: bool = True) -> str:
 
 
 def to_picture(drawing: Drawing, scale: float = 3.0) -> Image.Image:
-    """Return a drawing as pixels.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        The drawing.
-    scale : float, default=3.0
-        Pixels per unit of the drawing.
-
-    Returns
-    -------
-    PIL.Image.Image
-        On the page's light ground.
-
-    Examples
-    --------
-    >>> from nouncut.report.drawing import Bar, Drawing, to_picture
-    >>> to_picture(Drawing(9, 4, (Bar(0, 0, 5, 4),)), scale=2).size
-    (82, 72)
-    """
+    """Return a drawing as pixels."""
     width, height = drawing.width + 2 * _MARGIN, drawing.height + 2 * _MARGIN
     size = (round(width * scale), round(height * scale))
     picture = Image.new("RGB", (size[0] * _SMOOTHING, size[1] * _SMOOTHING), COLOURS["ground"])
@@ -225,26 +122,7 @@ def to_picture(drawing: Drawing, scale: float = 3.0) -> Image.Image:
 
 
 def moved(shape: Shape, right: float, down: float) -> Shape:
-    """Return a shape elsewhere.
-
-    Parameters
-    ----------
-    shape : Line, Bar, Dot, Text or Cells
-        The shape.
-    right, down : float
-        How far to move it.
-
-    Returns
-    -------
-    Line, Bar, Dot, Text or Cells
-        The shape there.
-
-    Examples
-    --------
-    >>> from nouncut.report.drawing import Dot, moved
-    >>> moved(Dot(1, 1, 1), 2, 0)
-    Dot(x=3, y=1, radius=1, colour='accent')
-    """
+    """Return a shape elsewhere."""
     if isinstance(shape, Line):
         return replace(shape, points=tuple((x + right, y + down) for x, y in shape.points))
     return replace(shape, x=shape.x + right, y=shape.y + down)

@@ -29,25 +29,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Which model saw the images.
-
-    Parameters
-    ----------
-    name : str
-        The model.
-    is_embedded : bool
-        Whether it is the one that comes with nouncut.
-    meaning : str
-        What that means for the reader.
-    reason : str
-        Why this model was taken.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import ModelFacts
-    >>> ModelFacts("mini", True, "It is not CLIP.", "It was asked for.").name
-    'mini'
-    """
+    """Which model saw the images."""
 
     name: str
     is_embedded: bool
@@ -57,25 +39,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """How the number of clusters came about.
-
-    Parameters
-    ----------
-    verdict : str
-        In a word or two.
-    explanation : str
-        In a sentence or two.
-    confidence : float or None
-        From 0 to 1; None where the number was given.
-    candidates : tuple of (int, float)
-        Numbers with their scores as shares of the best, best first.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import CountFacts
-    >>> CountFacts("given", "10 clusters were asked for.", None, ()).verdict
-    'given'
-    """
+    """How the number of clusters came about."""
 
     verdict: str
     explanation: str
@@ -84,24 +48,7 @@ class CountFacts:
 
 
 def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
-    """Describe the model of a run.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The run's manifest.
-
-    Returns
-    -------
-    ModelFacts
-        The description.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import describe_model
-    >>> describe_model({"source_kind": "features"}).name
-    'ready-made features'
-    """
+    """Describe the model of a run."""
     model = manifest.get("model") or {}
     is_embedded = bool(model.get("embedded"))
     if manifest.get("source_kind") == "features":
@@ -124,26 +71,7 @@ def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
 
 
 def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
-    """Describe how sure the number of clusters is.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The run's manifest.
-
-    Returns
-    -------
-    CountFacts
-        The description.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import describe_count
-    >>> count = {"n_clusters": 3, "candidates": [[3, 2.0], [5, 1.5]], "confidence": 0.8}
-    >>> facts = describe_count({"n_clusters": 3, "cluster_count": count})
-    >>> facts.verdict, facts.candidates
-    ('quite sure', ((3, 1.0), (5, 0.75)))
-    """
+    """Describe how sure the number of clusters is."""
     n_clusters = int(manifest["n_clusters"])
     count = manifest.get("cluster_count")
     if not count:
@@ -166,24 +94,7 @@ def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
 
 
 def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List the settings of a run, and what was chosen for those that were open.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The run's manifest.
-
-    Returns
-    -------
-    list of (str, str)
-        What it is, and its value.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import describe_settings
-    >>> describe_settings({"settings": {"tau": "auto", "seed": 0}, "tau": 0.2, "nouncut": "0.1.0"})
-    [('Temperature (tau)', 'auto: 0.2'), ('Seed', '0'), ('nouncut', '0.1.0')]
-    """
+    """List the settings of a run, and what was chosen for those that were open."""
     settings = dict(manifest.get("settings") or {})
     for chosen in ("tau", "solver", "n_clusters", "n_neighbors"):
         if settings.get(chosen, "") in ("auto", None) and manifest.get(chosen) is not None:
@@ -203,24 +114,7 @@ def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """List how long the stages of a run took.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The run's manifest.
-
-    Returns
-    -------
-    list of (str, str, float)
-        The stage, its time, and that as a share of the longest.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import describe_times
-    >>> describe_times({"seconds": {"encoding images": 90, "fitting": 4.5}})
-    [('encoding images', '1 min 30 s', 1.0), ('fitting', '4.5 s', 0.05)]
-    """
+    """List how long the stages of a run took."""
     seconds = {
         stage: float(time) for stage, time in (manifest.get("seconds") or {}).items() if time
     }
@@ -229,24 +123,7 @@ def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
 
 
 def shown_date(text: str | None) -> str:
-    """Return a date of the manifest as people write it.
-
-    Parameters
-    ----------
-    text : str or None
-        In ISO 8601.
-
-    Returns
-    -------
-    str
-        The day and the time; the text as it is where it is no date.
-
-    Examples
-    --------
-    >>> from nouncut.report.facts import shown_date
-    >>> shown_date("2026-11-05T08:30:00+00:00")
-    '5 November 2026, 08:30 UTC'
-    """
+    """Return a date of the manifest as people write it."""
     try:
         date = datetime.fromisoformat(text or "")
     except ValueError:

@@ -28,25 +28,7 @@ _HUES = ("#3f7cac", "#c8742f", "#5a9a51", "#b5549b", "#8a7a3d", "#5f6fc4", "#b14
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of the method.
-
-    Parameters
-    ----------
-    name : str
-        For file names and the like.
-    title : str
-        What it shows.
-    svg : str
-        An ``svg`` element for a page, in the page's colours.
-    sentence : str
-        How to read it.
-
-    Examples
-    --------
-    >>> from nouncut.report.figures import Figure
-    >>> Figure("affinity", "Affinities", "<svg/>", "Dark cells are strong links.").name
-    'affinity'
-    """
+    """A picture of the method."""
 
     name: str
     title: str
@@ -63,36 +45,7 @@ class _Sketch:
 
 
 def method_figures(run: Run) -> list[Figure]:
-    """Draw the pictures of the method.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    list of Figure
-        The affinity matrix, the diffusion, the eigenvalues and the number of clusters; those for
-        which the run has nothing to show are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.report.figures import method_figures
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> from nouncut.runs.tables import images_table
-    >>> contents = RunContents(
-    ...     manifest={"eigenvalues": [1.0, 0.9, 0.4]},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
-    ...     [figure.name for figure in method_figures(writer.finish(contents))]
-    ['eigenvalues']
-    """
+    """Draw the pictures of the method."""
     return [
         Figure(sketch.name, sketch.title, to_svg(sketch.drawing, sketch.title), sketch.sentence)
         for sketch in _sketches(run)
@@ -100,40 +53,7 @@ def method_figures(run: Run) -> list[Figure]:
 
 
 def save_figures(run: Run, folder: str | os.PathLike[str]) -> list[Path]:
-    """Save the pictures of the method, each as SVG and as PNG.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    folder : path
-        Where to; made if need be.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.report.figures import save_figures
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> from nouncut.runs.tables import images_table
-    >>> contents = RunContents(
-    ...     manifest={"eigenvalues": [1.0, 0.9, 0.4]},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with RunWriter(Path(folder, "run")) as writer:
-    ...         run = writer.finish(contents)
-    ...     [path.name for path in save_figures(run, Path(folder, "figures"))]
-    ['eigenvalues.svg', 'eigenvalues.png']
-    """
+    """Save the pictures of the method, each as SVG and as PNG."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     saved = []

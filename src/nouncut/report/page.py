@@ -41,27 +41,7 @@ _LEAST_SECOND_CHOICE = 0.01
 
 @dataclass(frozen=True)
 class ClusterSection:
-    """A cluster on the page.
-
-    Parameters
-    ----------
-    number : int
-        From 0, the largest first.
-    name : str
-        What it is called.
-    more_words : tuple of str
-        Further words for it.
-    gloss : str
-        What the name means.
-    size : int
-        The number of its images.
-    share : float
-        The same, as a share of all.
-    cohesion : float or None
-        The share of its links that stay within.
-    exemplars, borderline : list of Picture
-        The most typical images, and the least sure ones.
-    """
+    """A cluster on the page."""
 
     number: int
     name: str
@@ -76,17 +56,7 @@ class ClusterSection:
 
 @dataclass(frozen=True)
 class SkippedGroup:
-    """Files that were skipped for the same reason.
-
-    Parameters
-    ----------
-    reason : str
-        Why.
-    n_files : int
-        How many there are.
-    shown_paths : list of str
-        The first of them.
-    """
+    """Files that were skipped for the same reason."""
 
     reason: str
     n_files: int
@@ -95,45 +65,7 @@ class SkippedGroup:
 
 @dataclass(frozen=True)
 class Page:
-    """All that the report says; `describe_run` makes one.
-
-    Parameters
-    ----------
-    title : str
-        The name of what was clustered.
-    sources : list of str
-        Where it is.
-    finished : str
-        When.
-    has_pictures : bool
-        False for a run from a features file.
-    n_images, n_copies, n_outliers, n_skipped : int
-        Numbers for the overview.
-    model, count
-        In words.
-    clusters : list of ClusterSection
-        The largest first.
-    outliers : list of Picture
-        Some of the images that fit nowhere, the least sure first.
-    skipped : list of SkippedGroup
-        The most frequent reason first.
-    warnings : list of str
-        What the run wants the reader to know.
-    settings, times, prompts
-        Pairs and triples for tables.
-    nouns : list of str
-        Some of the nouns that anchored the clustering.
-    n_nouns : int
-        How many there were.
-    steps : list of NextStep
-        What to do next.
-    names_command : str
-        How to keep new names of clusters.
-    figures : list of Figure
-        Pictures of the method.
-    plan : PicturePlan
-        How pictures are shown.
-    """
+    """All that the report says; `describe_run` makes one."""
 
     title: str
     sources: list[str]
@@ -160,47 +92,13 @@ class Page:
     plan: PicturePlan
 
     def pictures(self) -> dict[int, Picture]:
-        """Return all images that are shown.
-
-        Returns
-        -------
-        dict of int to Picture
-            By row.
-        """
+        """Return all images that are shown."""
         strips = chain.from_iterable((c.exemplars, c.borderline) for c in self.clusters)
         return {picture.row: picture for strip in (*strips, self.outliers) for picture in strip}
 
 
 def describe_run(run: Run) -> Page:
-    """Describe a run as a page.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    Page
-        The page, without its pictures' pixels.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.report.page import describe_run
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> from nouncut.runs.tables import images_table
-    >>> contents = RunContents(
-    ...     manifest={"source": ["/home/me/pets"]},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
-    ...     describe_run(writer.finish(contents)).title
-    'pets'
-    """
+    """Describe a run as a page."""
     manifest = run.manifest
     nouns = (manifest.get("nouns") or {}).get("words") or []
     plan = plan_pictures(run.assignments.num_rows, run.clusters.num_rows)

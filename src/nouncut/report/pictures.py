@@ -30,25 +30,7 @@ _SIDE_OF_FILES = 160
 
 @dataclass(frozen=True)
 class PicturePlan:
-    """How many pictures of which size a report shows.
-
-    Parameters
-    ----------
-    n_exemplars, n_borderline : int
-        Per cluster, at most.
-    side : int
-        The longest side of these pictures in pixels.
-    small_side : int
-        The longest side of the pictures of all images.
-    is_inline : bool
-        Whether the pictures of all images are in the page itself, or in a folder beside it.
-
-    Examples
-    --------
-    >>> from nouncut.report.pictures import PicturePlan
-    >>> PicturePlan(n_exemplars=12, n_borderline=8, side=320, small_side=64, is_inline=True).side
-    320
-    """
+    """How many pictures of which size a report shows."""
 
     n_exemplars: int
     n_borderline: int
@@ -58,28 +40,7 @@ class PicturePlan:
 
 
 def plan_pictures(n_images: int, n_clusters: int) -> PicturePlan:
-    """Choose how many pictures to show, so that any report stays below some 30 MB.
-
-    Parameters
-    ----------
-    n_images : int
-        The number of images.
-    n_clusters : int
-        The number of clusters.
-
-    Returns
-    -------
-    PicturePlan
-        The plan.
-
-    Examples
-    --------
-    >>> from nouncut.report.pictures import plan_pictures
-    >>> plan_pictures(1000, 10)
-    PicturePlan(n_exemplars=12, n_borderline=8, side=320, small_side=320, is_inline=True)
-    >>> plan_pictures(50_000, 1000)
-    PicturePlan(n_exemplars=3, n_borderline=1, side=128, small_side=160, is_inline=False)
-    """
+    """Choose how many pictures to show, so that any report stays below some 30 MB."""
     n_clusters = max(1, n_clusters)
     n_exemplars = max(1, min(12, _EXEMPLARS_IN_ALL // n_clusters))
     n_borderline = min(8, _BORDERLINE_IN_ALL // n_clusters)
@@ -105,40 +66,7 @@ def _largest_side(n_bytes: float, n_pictures: int) -> int:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image of the report, in words.
-
-    Parameters
-    ----------
-    row : int
-        Its row in the run's assignments.
-    path : Path
-        Where it is.
-    content : str or None
-        The hash of its content.
-    shown_path : str
-        The path below the images' common folder, on one line.
-    link : str or None
-        The way from the run directory to the file, fit for a link; None without a file.
-    n_identical : int
-        How many files of the run have the same content, itself included.
-    cluster : int
-        The number of its cluster.
-    name, second_name : str
-        Its cluster, and its second choice; the latter is empty where there is none.
-    second_cluster : int or None
-        The number of the second choice.
-    confidence, second_confidence : float or None
-        How sure they are, from 0 to 1.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.report.pictures import Picture
-    >>> path = Path("/pets/a.jpg")
-    >>> cat = Picture(0, path, None, "a.jpg", "../a.jpg", 1, 0, "cat", "", None, 1.0, 0)
-    >>> cat.file_name
-    'a.jpg'
-    """
+    """An image of the report, in words."""
 
     row: int
     path: Path
@@ -160,20 +88,7 @@ class Picture:
 
 
 def describe_pictures(run: Run, rows: Iterable[int]) -> dict[int, Picture]:
-    """Describe some images of a run.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    rows : iterable of int
-        Rows of the assignments.
-
-    Returns
-    -------
-    dict of int to Picture
-        By row.
-    """
+    """Describe some images of a run."""
     chosen = pa.array(sorted(set(rows)), pa.int32())
     images = run.images.take(chosen)
     has_files = run.manifest.get("source_kind") != "features"
@@ -205,26 +120,7 @@ def describe_pictures(run: Run, rows: Iterable[int]) -> dict[int, Picture]:
 
 
 def distinct_pictures(pictures: Sequence[Picture], limit: int) -> list[Picture]:
-    """Return the first pictures that differ from those before.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        The pictures, the most wanted first.
-    limit : int
-        How many to return at most.
-
-    Returns
-    -------
-    list of Picture
-        Of copies only the first.
-
-    Examples
-    --------
-    >>> from nouncut.report.pictures import distinct_pictures
-    >>> distinct_pictures([], 12)
-    []
-    """
+    """Return the first pictures that differ from those before."""
     first: dict[object, Picture] = {}
     for picture in pictures:
         first.setdefault(picture.content or picture.row, picture)
@@ -232,18 +128,7 @@ def distinct_pictures(pictures: Sequence[Picture], limit: int) -> list[Picture]:
 
 
 def common_folder(run: Run) -> Path | None:
-    """Return the deepest folder that all clustered images are in.
-
-    Parameters
-    ----------
-    run : Run
-        A run of image files.
-
-    Returns
-    -------
-    Path or None
-        The folder, where there is one in common.
-    """
+    """Return the deepest folder that all clustered images are in."""
     # What the first and the last in order begin with, all begin with.
     ends = pc.min_max(run.images["path"].slice(0, run.assignments.num_rows)).as_py()
     try:
@@ -254,52 +139,12 @@ def common_folder(run: Run) -> Path | None:
 
 
 def below(path: Path, folder: Path | None) -> Path:
-    """Return a path as seen from a folder.
-
-    Parameters
-    ----------
-    path : Path
-        The path.
-    folder : Path or None
-        The folder.
-
-    Returns
-    -------
-    Path
-        The path itself where it is not in the folder.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.report.pictures import below
-    >>> below(Path("/pets/cats/tom.jpg"), Path("/pets")).as_posix()
-    'cats/tom.jpg'
-    """
+    """Return a path as seen from a folder."""
     return path.relative_to(folder) if folder and path.is_relative_to(folder) else path
 
 
 def link_to(path: Path, directory: Path) -> str:
-    """Return the way from a directory to a file; a colon is quoted, so it cannot be a script.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    directory : Path
-        The directory.
-
-    Returns
-    -------
-    str
-        A relative address.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.report.pictures import link_to
-    >>> link_to(Path("/pets/50 % cat.jpg"), Path("/runs/pets"))
-    '../../pets/50%20%25%20cat.jpg'
-    """
+    """Return the way from a directory to a file; a colon is quoted, so it cannot be a script."""
     try:
         return quote(os.fsencode(Path(os.path.relpath(path, directory)).as_posix()))
     except ValueError:

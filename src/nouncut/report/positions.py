@@ -13,19 +13,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def map_positions(run: Run) -> NDArray[np.float32] | None:
-    """Return the places of all images on the map.
-
-    Parameters
-    ----------
-    run : Run
-        The run. Where it has no layout, the two directions in which its embedding, or else its
-        features, differ most take its place.
-
-    Returns
-    -------
-    ndarray of shape (n_images, 2) or None
-        From 0 to 1, in equal units; None where nothing is known of the images.
-    """
+    """Return the places of all images on the map."""
     for name in ("layout", "embedding", "features"):
         if run.has_array(name):
             array = run.array(name)
@@ -35,26 +23,7 @@ def map_positions(run: Run) -> NDArray[np.float32] | None:
 
 
 def principal_plane(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Project rows on the two directions in which they differ most.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        May be memory-mapped; it is read in pieces.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, 2)
-        The second coordinate is 0 where there is one column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.report.positions import principal_plane
-    >>> plane = principal_plane(np.array([[0.0, 0, 1], [4, 0, 1], [8, 0, 1]]))
-    >>> np.abs(plane).round(6).tolist()
-    [[4.0, 0.0], [0.0, 0.0], [4.0, 0.0]]
-    """
+    """Project rows on the two directions in which they differ most."""
     pieces = range(0, len(rows), _ROWS_AT_ONCE)
     mean = np.mean(rows, axis=0, dtype=np.float64)
     spread = np.zeros((rows.shape[1], rows.shape[1]))
@@ -72,25 +41,7 @@ def principal_plane(rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def fitted(places: NDArray[Any]) -> NDArray[np.float32]:
-    """Fit places into the unit square, without changing the shape of the whole.
-
-    Parameters
-    ----------
-    places : ndarray of shape (n_places, 2)
-        The places; what is no number lies in the middle.
-
-    Returns
-    -------
-    ndarray of shape (n_places, 2)
-        From 0 to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.report.positions import fitted
-    >>> fitted(np.array([[0.0, 0.0], [4.0, 2.0]])).tolist()
-    [[0.0, 0.25], [1.0, 0.75]]
-    """
+    """Fit places into the unit square, without changing the shape of the whole."""
     known = np.isfinite(places).all(axis=1)
     inside = np.full(places.shape, 0.5, dtype=np.float32)
     if known.any():

@@ -32,42 +32,13 @@ _SURE = 250
 
 
 def as_json(value: Any) -> Markup:
-    r"""Return a value as JSON that can stand in a page.
-
-    Parameters
-    ----------
-    value : object
-        Of the types that JSON knows.
-
-    Returns
-    -------
-    Markup
-        No tag can begin or end in it.
-
-    Examples
-    --------
-    >>> from nouncut.report.records import as_json
-    >>> print(as_json("</script>"))
-    "\u003c/script>"
-    """
+    r"""Return a value as JSON that can stand in a page."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", r"\u003c"))
 
 
 def describe_images(run: Run) -> dict[str, Any]:
-    """Return what the scripts know of all images at once: columns of small numbers.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    dict
-        For JSON. Columns are bytes in Base64, numbers of two bytes with the low one first;
-        certainties are counted in 250ths.
-    """
+    """Return what the scripts know of all images at once: columns of small numbers."""
     positions = map_positions(run)
     table = run.assignments
     columns = {
@@ -100,19 +71,7 @@ def describe_images(run: Run) -> dict[str, Any]:
 
 
 def file_blocks(run: Run) -> Iterator[dict[str, Any]]:
-    """Yield the names of all files, a thousand at a time.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Yields
-    ------
-    dict
-        ``paths`` below the common folder, and ``links`` by row where these cannot be made from
-        the path.
-    """
+    """Yield the names of all files, a thousand at a time."""
     n_images = run.assignments.num_rows
     has_files = run.manifest.get("source_kind") != "features"
     folder = common_folder(run) if has_files and n_images else None
@@ -134,26 +93,7 @@ def thumbnail_blocks(
     make: Callable[[dict[int, Original], int], dict[int, Thumbnail]],
     is_inline: bool,
 ) -> Iterator[list[str | int | list[str]]]:
-    """Yield small pictures of all images, some hundred at a time.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    shown : set of int
-        Rows whose pictures are on the page already.
-    make : callable
-        Makes the pictures of a block of so many images.
-    is_inline : bool
-        Whether to yield the pictures themselves, or the names of their files.
-
-    Yields
-    ------
-    list
-        Per image its picture in Base64, or its file's name; the row of another image with the
-        same picture, its own where it is on the page already; or a list with the reason why there
-        is none.
-    """
+    """Yield small pictures of all images, some hundred at a time."""
     n_images = run.assignments.num_rows
     hashes = run.images["hash"]
     # In a folder, equal pictures are one file anyway.

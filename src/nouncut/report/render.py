@@ -41,22 +41,7 @@ _SCRIPTS = (
 def render_page(
     thumbnail: Callable[[int], Thumbnail], image_sources: str, **content: Any
 ) -> Iterator[str]:
-    """Yield the page in pieces; a picture is read when its turn comes.
-
-    Parameters
-    ----------
-    thumbnail : callable
-        Returns the picture of a row.
-    image_sources : str
-        Where images may come from, in the words of a content security policy.
-    **content
-        What the templates show.
-
-    Yields
-    ------
-    str
-        Text of the page.
-    """
+    """Yield the page in pieces; a picture is read when its turn comes."""
     environment = Environment(
         loader=PackageLoader("nouncut.report"),
         autoescape=True,
@@ -95,48 +80,12 @@ def _asset(name: str) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with what it counts.
-
-    Parameters
-    ----------
-    number : int
-        The number.
-    one, many : str
-        What one, and what several are called; an s is added by default.
-
-    Returns
-    -------
-    str
-        The words.
-
-    Examples
-    --------
-    >>> from nouncut.report.render import counted
-    >>> counted(1, "image"), counted(2000, "image")
-    ('1 image', '2,000 images')
-    """
+    """Return a number with what it counts."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def percent(share: float | None) -> str:
-    r"""Return a share in percent; only what is all or nothing is shown as 100 or 0.
-
-    Parameters
-    ----------
-    share : float or None
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        The percentage.
-
-    Examples
-    --------
-    >>> from nouncut.report.render import percent
-    >>> percent(0.5), percent(0.999), percent(None)
-    ('50\xa0%', 'over 99\xa0%', 'unknown')
-    """
+    r"""Return a share in percent; only what is all or nothing is shown as 100 or 0."""
     if share is None or share != share:
         return "unknown"
     if 0 < share < 0.005:

@@ -28,29 +28,7 @@ Source = Literal["images", "features"]
 
 @dataclass(frozen=True)
 class Collection:
-    """The images of a run.
-
-    Parameters
-    ----------
-    source : {"images", "features"}
-        What it was made from.
-    paths : tuple of path
-        The images; the names of rows where features came without images.
-    visual : ndarray of shape (n_images, d)
-        What images are compared by.
-    semantic : ndarray of shape (n_images, e) or None
-        What is compared with nouns; None where nothing can be.
-    center : ndarray of shape (d,) or None
-        What has been taken off the visual features.
-    hashes : tuple of str or None
-        The images' contents.
-    skipped : tuple of SkippedFile
-        Files that are not in the collection, and why.
-    n_encoded : int
-        How many images went through the model this time.
-    model : ChosenEncoder or None
-        The model that made the features and encodes the nouns.
-    """
+    """The images of a run."""
 
     source: Source
     paths: tuple[str | Path, ...]
@@ -65,17 +43,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class ReadyFeatures:
-    """Features that came from a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    features : ndarray of shape (n_images, d)
-        Finite features.
-    names : tuple of str
-        What the rows belong to; their numbers where the file does not tell.
-    """
+    """Features that came from a file."""
 
     path: Path
     features: NDArray[np.float32]
@@ -83,56 +51,12 @@ class ReadyFeatures:
 
 
 def is_feature_file(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is a file of ready-made features.
-
-    Parameters
-    ----------
-    path : path
-        What the user gave.
-
-    Returns
-    -------
-    bool
-        True for the suffixes that `nouncut.models.precomputed.read_features` knows.
-
-    Examples
-    --------
-    >>> from nouncut.runs.collection import is_feature_file
-    >>> is_feature_file("clip.npy"), is_feature_file("photos")
-    (True, False)
-    """
+    """Tell whether a path is a file of ready-made features."""
     return Path(path).suffix.lower() in FEATURE_SUFFIXES and not Path(path).is_dir()
 
 
 def open_sources(sources: Sequence[str | os.PathLike[str]]) -> ImageScan | ReadyFeatures:
-    """Look at what the user named, so that a mistake shows before anything is loaded or written.
-
-    Parameters
-    ----------
-    sources : sequence of path
-        Folders, files, patterns and list files of images, or one file of features.
-
-    Returns
-    -------
-    ImageScan or ReadyFeatures
-        What `read_collection` takes.
-
-    Raises
-    ------
-    FileNotFoundError, nouncut.errors.InputError, nouncut.errors.InputError
-        If there is nothing to be clustered.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from nouncut.runs.collection import open_sources
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "clip.npy"), np.eye(3))
-    ...     open_sources([Path(folder, "clip.npy")]).names
-    ('row 0', 'row 1', 'row 2')
-    """
+    """Look at what the user named, so that a mistake shows before anything is loaded or written."""
     if any(is_feature_file(source) for source in sources):
         return _open_features(sources)
     return scan_images([os.path.abspath(source) for source in sources])
@@ -148,45 +72,7 @@ def read_collection(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> Collection:
-    """Read a collection, encoding what has no features yet.
-
-    Parameters
-    ----------
-    source : ImageScan or ReadyFeatures
-        From `open_sources`.
-    model : str
-        What `load_encoder` takes. With a file of features: the model that made them, or "auto"
-        where that is not known; nouns cannot be used then.
-    store : FeatureStore
-        Where features are kept.
-    center : ndarray of shape (d,), optional
-        What to take off visual features; their own mean by default. New images need that of the
-        images they are compared with.
-    announce : callable, optional
-        Called once, before images are encoded.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-    n_jobs : int, default=-1
-        Threads; all cores by default.
-
-    Returns
-    -------
-    Collection
-        The images.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.runs.collection import open_sources, read_collection
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "clip.npy")
-    ...     np.save(path, np.eye(3, dtype=np.float32))
-    ...     read_collection(open_sources([path]), "auto", FeatureStore(folder)).paths
-    ('row 0', 'row 1', 'row 2')
-    """
+    """Read a collection, encoding what has no features yet."""
     if isinstance(source, ReadyFeatures):
         return _read_features(source, model, center)
     chosen = _load_model(model, progress)
@@ -210,26 +96,7 @@ def read_collection(
 
 
 def original_images(collection: Collection) -> NDArray[np.intp]:
-    """Return the first image with the same content as each image, or with the same features.
-
-    Parameters
-    ----------
-    collection : Collection
-        The images.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        The image's own index for images that are no copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.collection import Collection, original_images
-    >>> rows = np.eye(3, dtype=np.float32)
-    >>> original_images(Collection("images", ("a", "b", "c"), rows, None, hashes=("x", "y", "x")))
-    array([0, 1, 0])
-    """
+    """Return the first image with the same content as each image, or with the same features."""
     if collection.hashes is not None:
         _, first, inverse = np.unique(collection.hashes, return_index=True, return_inverse=True)
         return np.asarray(first[inverse])
@@ -285,60 +152,18 @@ def _read_features(source: ReadyFeatures, model: str, center: NDArray[Any] | Non
 
 @dataclass(frozen=True)
 class WordView:
-    """Images seen through a few words: only what the words can tell apart is left of them.
-
-    Parameters
-    ----------
-    center : ndarray of shape (e,)
-        The mean of the images' directions.
-    basis : ndarray of shape (e, r)
-        Orthonormal directions in which the words differ.
-    """
+    """Images seen through a few words: only what the words can tell apart is left of them."""
 
     center: NDArray[np.float32]
     basis: NDArray[np.float32]
 
     def __call__(self, semantic: NDArray[Any]) -> NDArray[np.float32]:
-        """Return features that show what the words can tell.
-
-        Parameters
-        ----------
-        semantic : ndarray of shape (n_images, e)
-            Semantic features.
-
-        Returns
-        -------
-        ndarray of shape (n_images, r)
-            Visual features.
-        """
+        """Return features that show what the words can tell."""
         return np.asarray((unit_rows(semantic) - self.center) @ self.basis, dtype=np.float32)
 
 
 def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> WordView:
-    """Return how images look through some words.
-
-    Parameters
-    ----------
-    semantic : ndarray of shape (n_images, e)
-        Semantic features.
-    word_features : ndarray of shape (n_words, e)
-        The words' features.
-
-    Returns
-    -------
-    WordView
-        Makes visual features of semantic ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.collection import view_by_words
-    >>> images = np.array([[0.6, 0.0, 0.8], [0.0, 0.6, 0.8]])
-    >>> words = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # the third axis says nothing
-    >>> np.abs(view_by_words(images, words)(images)).round(3)
-    array([[0.424],
-           [0.424]], dtype=float32)
-    """
+    """Return how images look through some words."""
     directions = unit_rows(word_features)
     differences = directions - directions.mean(axis=0)
     _, values, basis = np.linalg.svd(differences, full_matrices=False)

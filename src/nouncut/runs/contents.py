@@ -22,31 +22,7 @@ from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_tabl
 
 
 def assignments_table(paths: list[str], groups: Groups) -> pa.Table:
-    """Return where every image belongs.
-
-    Parameters
-    ----------
-    paths : list of str
-        The images.
-    groups : Groups
-        The clustering.
-
-    Returns
-    -------
-    pyarrow.Table
-        One row per image.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.contents import assignments_table
-    >>> from nouncut.runs.grouping import group_images
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> groups = group_images(data.features, None, None, None, 2, None, Settings(n_neighbors=9))
-    >>> assignments_table([f"{i}.jpg" for i in range(60)], groups).num_rows
-    60
-    """
+    """Return where every image belongs."""
     found, names = groups.membership, np.array([name.name for name in groups.names], dtype=object)
     alone = found.second < 0
     is_outlier = np.zeros(len(paths), dtype=bool)
@@ -65,31 +41,7 @@ def assignments_table(paths: list[str], groups: Groups) -> pa.Table:
 
 
 def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.Table:
-    """Return what is told about every cluster.
-
-    Parameters
-    ----------
-    groups : Groups
-        The clustering.
-    hashes : tuple of str, optional
-        The images' contents, to leave copies out of the exemplars.
-
-    Returns
-    -------
-    pyarrow.Table
-        One row per cluster.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.contents import clusters_table
-    >>> from nouncut.runs.grouping import group_images
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> groups = group_images(data.features, None, None, None, 2, None, Settings(n_neighbors=9))
-    >>> clusters_table(groups)["size"].to_pylist()
-    [30, 30]
-    """
+    """Return what is told about every cluster."""
     graph, labels = groups.model.graph_, groups.model.labels_
     columns = {
         "cluster": np.arange(len(groups.names)),
@@ -105,27 +57,7 @@ def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.
 
 
 def seen_files(collection: Collection) -> pa.Table:
-    """Return the table of all files that a collection was made from.
-
-    Parameters
-    ----------
-    collection : Collection
-        The images.
-
-    Returns
-    -------
-    pyarrow.Table
-        The clustered images, then the skipped files.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.collection import Collection
-    >>> from nouncut.runs.contents import seen_files
-    >>> rows = Collection("features", ("a", "b"), np.eye(2, dtype=np.float32), None)
-    >>> seen_files(rows)["path"].to_pylist()
-    ['a', 'b']
-    """
+    """Return the table of all files that a collection was made from."""
     sizes = None
     if collection.source == "images":
         sizes = [_size(path) for path in collection.paths]
@@ -140,37 +72,7 @@ def run_arrays(
     groups: Groups,
     extra: dict[str, NDArray[Any]],
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a run: features, embedding, graph, and what places new images.
-
-    Parameters
-    ----------
-    collection : Collection
-        The images.
-    visual : ndarray of shape (n_images, d)
-        What images were compared by.
-    groups : Groups
-        The clustering.
-    extra : dict of str to ndarray
-        Further arrays.
-
-    Returns
-    -------
-    dict of str to ndarray
-        By name.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.collection import Collection
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.contents import run_arrays
-    >>> from nouncut.runs.grouping import group_images
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> groups = group_images(data.features, None, None, None, 2, None, Settings(n_neighbors=9))
-    >>> rows = Collection("features", ("a",) * 60, data.features, None)
-    >>> "embedding" in run_arrays(rows, data.features, groups, {})
-    True
-    """
+    """Return the arrays of a run: features, embedding, graph, and what places new images."""
     graph = groups.model.graph_
     arrays = {
         "features": visual,
@@ -196,42 +98,7 @@ def result_manifest(
     count: ClusterCount | None,
     n_jobs: int | None = -1,
 ) -> dict[str, Any]:
-    """Return what the manifest tells about the result.
-
-    Parameters
-    ----------
-    collection : Collection
-        The images.
-    visual : ndarray of shape (n_images, d)
-        What images were compared by.
-    groups : Groups
-        The clustering.
-    settings : Settings
-        What was asked for.
-    count : ClusterCount or None
-        How the number of clusters was found; None where it was given.
-    n_jobs : int, default=-1
-        Threads; all cores by default.
-
-    Returns
-    -------
-    dict
-        Fields of the manifest.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.collection import Collection
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.contents import result_manifest
-    >>> from nouncut.runs.grouping import group_images
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> settings = Settings(n_neighbors=9)
-    >>> groups = group_images(data.features, None, None, None, 2, None, settings)
-    >>> rows = Collection("features", ("a",) * 60, data.features, None)
-    >>> result_manifest(rows, data.features, groups, settings, None)["solver"] is None
-    True
-    """
+    """Return what the manifest tells about the result."""
     model = groups.model
     prompts = zip(settings.templates, model.prompt_weights_.tolist(), strict=False)
     has_nouns = model.tau_ is not None
@@ -264,24 +131,7 @@ def result_manifest(
 
 
 def texts_of(paths: tuple[str | Path, ...]) -> list[str]:
-    """Return paths as text that can be written.
-
-    Parameters
-    ----------
-    paths : tuple of path
-        Paths.
-
-    Returns
-    -------
-    list of str
-        Texts.
-
-    Examples
-    --------
-    >>> from nouncut.runs.contents import texts_of
-    >>> texts_of(("a.jpg",))
-    ['a.jpg']
-    """
+    """Return paths as text that can be written."""
     return [unicode_text(os.fspath(path)) for path in paths]
 
 

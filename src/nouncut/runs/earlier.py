@@ -16,29 +16,7 @@ from nouncut.runs.run import Run, open_run
 
 
 def content_digest(collection: Collection, question: str) -> str:
-    """Return what stands for everything that decides a result.
-
-    Parameters
-    ----------
-    collection : Collection
-        The images.
-    question : str
-        What was asked: `Settings.digest`.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.collection import Collection
-    >>> from nouncut.runs.earlier import content_digest
-    >>> rows = Collection("features", ("a", "b"), np.eye(2, dtype=np.float32), None)
-    >>> content_digest(rows, "into 2") == content_digest(rows, "into 3")
-    False
-    """
+    """Return what stands for everything that decides a result."""
     chosen = collection.model
     found = hashlib.sha256(
         repr((__version__, question, chosen and chosen.encoder.fingerprint)).encode()
@@ -55,30 +33,7 @@ def content_digest(collection: Collection, question: str) -> str:
 
 
 def earlier_run(directory: Path, content: str, n_encoded: int) -> Run | None:
-    """Return the run that is there already, if it is the one that was asked for.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    content : str
-        From `content_digest`.
-    n_encoded : int
-        How many images went through the model this time.
-
-    Returns
-    -------
-    Run or None
-        The finished run, whose manifest tells of this time's encoding; None if there is no such
-        run.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.runs.earlier import earlier_run
-    >>> earlier_run(Path("no/such/folder"), "8d2f", 0) is None
-    True
-    """
+    """Return the run that is there already, if it is the one that was asked for."""
     try:
         run = open_run(directory)
     except InputError:

@@ -163,19 +163,7 @@ def encode_images(
 
 @dataclass(frozen=True)
 class FoundImages:
-    """Image files whose content has been read, but that may have no features yet.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files.
-    hashes : tuple of str
-        The hashes of their contents.
-    skipped : tuple of SkippedFile
-        Files that cannot be read, and why.
-    missing : tuple of int
-        Positions of the files to encode, each content once.
-    """
+    """Image files whose content has been read, but that may have no features yet."""
 
     paths: tuple[Path, ...]
     hashes: tuple[str, ...] = field(repr=False)
@@ -191,36 +179,7 @@ def find_images(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> FoundImages:
-    """Find which images have no features yet.
-
-    Parameters
-    ----------
-    scan : ImageScan
-        From `nouncut.images.find.scan_images`.
-    encoder, store, progress, n_jobs
-        As for `encode_images`.
-
-    Returns
-    -------
-    FoundImages
-        What `encode_found` takes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from PIL import Image
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.runs.encode import find_images
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.images.find import scan_images
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (64, 48), "red").save(Path(folder, "red.png"))
-    ...     store = FeatureStore(Path(folder, "cache"))
-    ...     len(find_images(scan_images(folder), encoder, store).missing)
-    1
-    """
+    """Find which images have no features yet."""
     keys, skipped = _hash_files(scan.files, progress or silent, count_threads(n_jobs))
     files = tuple(path for path in scan.files if path in keys)
     hashes = tuple(keys[path] for path in files)
@@ -236,37 +195,7 @@ def encode_found(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> EncodedImages:
-    """Encode the images that have no features yet.
-
-    Parameters
-    ----------
-    found : FoundImages
-        From `find_images`.
-    encoder, store, progress, n_jobs
-        As for `encode_images`.
-
-    Returns
-    -------
-    EncodedImages
-        The images with their features.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from PIL import Image
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.runs.encode import encode_found, find_images
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.images.find import scan_images
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (64, 48), "red").save(Path(folder, "red.png"))
-    ...     store = FeatureStore(Path(folder, "cache"))
-    ...     found = find_images(scan_images(folder), encoder, store)
-    ...     encode_found(found, encoder, store).n_encoded
-    1
-    """
+    """Encode the images that have no features yet."""
     todo = [found.paths[i] for i in found.missing]
     keys = [found.hashes[i] for i in found.missing]
     hash_of = dict(zip(todo, keys, strict=True))
@@ -339,29 +268,7 @@ def encode_nouns(
 def missing_texts(
     nouns: Sequence[str], templates: Sequence[str], encoder: Encoder, store: FeatureStore
 ) -> list[str]:
-    """Return the texts that have no features yet.
-
-    Parameters
-    ----------
-    nouns, templates, encoder, store
-        As for `encode_nouns`.
-
-    Returns
-    -------
-    list of str
-        Prompts filled with nouns, each once.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.runs.encode import missing_texts
-    >>> from nouncut.store.store import FeatureStore
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     missing_texts(["cat"], ["{}", "a {}."], encoder, FeatureStore(folder))
-    ['cat', 'a cat.']
-    """
+    """Return the texts that have no features yet."""
     texts = list(dict.fromkeys(text for part in _fill(templates, nouns) for text in part))
     keys = [text_key(text) for text in texts]
     return [texts[i] for i in store.missing(_text_space(encoder), keys)]

@@ -27,19 +27,7 @@ _GEMM_SIZE = 1024
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will roughly take.
-
-    Parameters
-    ----------
-    n_images : int
-        Images of the collection.
-    images_to_encode, texts_to_encode : int
-        How many the model has not seen yet.
-    encoding_seconds, clustering_seconds : float
-        Time.
-    n_bytes : int
-        Memory.
-    """
+    """What a run will roughly take."""
 
     n_images: int
     images_to_encode: int
@@ -52,34 +40,7 @@ class Estimate:
 def estimate_run(
     encoder: Encoder, n_images: int, images_to_encode: int, texts: list[str], n_prompts: int
 ) -> Estimate:
-    """Estimate time and memory, after a short trial of the model and of the machine.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The model.
-    n_images : int
-        Images of the collection.
-    images_to_encode : int
-        How many of them have no features yet.
-    texts : list of str
-        The texts that have no features yet.
-    n_prompts : int
-        Number of prompts.
-
-    Returns
-    -------
-    Estimate
-        Rough figures.
-
-    Examples
-    --------
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.runs.estimate import estimate_run
-    >>> estimate = estimate_run(load_encoder("mini", device="cpu").encoder, 100, 0, [], 7)
-    >>> estimate.encoding_seconds
-    0.0
-    """
+    """Estimate time and memory, after a short trial of the model and of the machine."""
     encoding = 0.0
     if images_to_encode:
         encoding += images_to_encode * _seconds_per_image(encoder, images_to_encode)

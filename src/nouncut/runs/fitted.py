@@ -31,28 +31,7 @@ MODEL_ARRAYS = tuple(
 
 
 def fitted_arrays(model: NTKSpectralClustering) -> dict[str, NDArray[Any]]:
-    """Return what a fitted estimator needs, beside the images' features, to place new images.
-
-    Parameters
-    ----------
-    model : NTKSpectralClustering
-        Fitted.
-
-    Returns
-    -------
-    dict of str to ndarray
-        By name.
-
-    Examples
-    --------
-    >>> from nouncut import NTKSpectralClustering
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.fitted import fitted_arrays
-    >>> data = make_clip_like(n_images=60, n_clusters=2, random_state=0)
-    >>> model = NTKSpectralClustering(2, n_neighbors=9, random_state=0).fit(data.features)
-    >>> fitted_arrays(model)["model_eigenvectors"].shape
-    (60, 2)
-    """
+    """Return what a fitted estimator needs, beside the images' features, to place new images."""
     placement = model._placement
     arrays = {
         "images": model._fit_images,
@@ -80,39 +59,7 @@ def restore_model(
     *,
     n_jobs: int | None = -1,
 ) -> NTKSpectralClustering:
-    """Return an estimator that places new images as the fitted one did.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        From `fitted_arrays`.
-    visual : ndarray of shape (n_images, d)
-        What the estimator was fitted to.
-    semantic : ndarray of shape (n_images, e) or None
-        The semantic features it was fitted to, if any.
-    embedding : ndarray of shape (n_images, k)
-        Where the fitted images lie.
-    labels : ndarray of shape (n_images,)
-        Their clusters.
-    n_jobs : int, default=-1
-        Threads; all cores by default.
-
-    Returns
-    -------
-    NTKSpectralClustering
-        It can `transform` and `predict`.
-
-    Examples
-    --------
-    >>> from nouncut import NTKSpectralClustering
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.fitted import fitted_arrays, restore_model
-    >>> X = make_clip_like(n_images=60, n_clusters=2, random_state=0).features
-    >>> model = NTKSpectralClustering(2, n_neighbors=9, random_state=0).fit(X)
-    >>> again = restore_model(fitted_arrays(model), X, None, model.embedding_, model.labels_)
-    >>> bool((again.predict(-X) == model.predict(-X)).all())
-    True
-    """
+    """Return an estimator that places new images as the fitted one did."""
     state = {name.removeprefix(_PREFIX): array for name, array in arrays.items()}
     images, n_clusters = state["images"], len(state["centers"])
     features = unit_rows(np.asarray(visual, dtype=np.float32))

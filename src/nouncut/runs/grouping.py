@@ -43,21 +43,7 @@ _ONE_KIND = 0.8
 
 @dataclass(frozen=True)
 class Groups:
-    """A clustering with all that is told about it.
-
-    Parameters
-    ----------
-    model : NTKSpectralClustering
-        Fitted.
-    names : list of ClusterName
-        One per cluster.
-    membership : Membership
-        Every image's cluster and second choice.
-    temperature : float
-        Of the membership.
-    outliers : ndarray of shape (n_outliers,)
-        Images that fit nowhere.
-    """
+    """A clustering with all that is told about it."""
 
     model: NTKSpectralClustering
     names: list[ClusterName]
@@ -67,24 +53,7 @@ class Groups:
 
 
 def provisional_count(n_images: int) -> int:
-    """Return a number of clusters to begin with where nobody knows it.
-
-    Parameters
-    ----------
-    n_images : int
-        Number of images.
-
-    Returns
-    -------
-    int
-        The root of half their number.
-
-    Examples
-    --------
-    >>> from nouncut.runs.grouping import provisional_count
-    >>> provisional_count(200)
-    10
-    """
+    """Return a number of clusters to begin with where nobody knows it."""
     return max(1, round(math.sqrt(n_images / 2)))
 
 
@@ -97,40 +66,7 @@ def find_count(
     center: NDArray[Any] | None = None,
     n_jobs: int | None = -1,
 ) -> ClusterCount:
-    """Find how many clusters a collection has.
-
-    Parameters
-    ----------
-    visual : ndarray of shape (n_images, d)
-        What images are compared by.
-    semantic : ndarray of shape (n_images, e) or None
-        What is compared with nouns.
-    nouns : ChosenNouns or None
-        Nouns that anchor the graph; None for looks alone.
-    tau : float or None
-        Temperature; None to choose one.
-    settings : Settings
-        With the number of neighbours and the seed.
-    center : ndarray of shape (d,), optional
-        What was taken off the visual features. Without it images can be told to be so alike that
-        they are one group.
-    n_jobs : int, default=-1
-        Threads; all cores by default.
-
-    Returns
-    -------
-    ClusterCount
-        The number, the runners-up and a confidence.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.grouping import find_count
-    >>> data = make_clip_like(n_images=300, n_clusters=5, random_state=0)
-    >>> find_count(data.features, None, None, None, Settings()).n_clusters
-    5
-    """
+    """Find how many clusters a collection has."""
     if center is not None:
         alike = _mean_cosine(visual + center)
         if alike > _ONE_KIND:
@@ -150,34 +86,7 @@ def group_images(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> Groups:
-    """Cluster a collection and name the clusters.
-
-    Parameters
-    ----------
-    visual, semantic, nouns, tau, settings, n_jobs
-        As for `find_count`.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-    candidates : Candidates or None
-        Words to name clusters with; None to number them.
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    Groups
-        The clustering.
-
-    Examples
-    --------
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.grouping import group_images
-    >>> data = make_clip_like(n_images=300, n_clusters=2, random_state=0)
-    >>> groups = group_images(data.features, None, None, None, 2, None, Settings())
-    >>> [name.name for name in groups.names]
-    ['cluster 1', 'cluster 2']
-    """
+    """Cluster a collection and name the clusters."""
     model = NTKSpectralClustering(
         n_clusters,
         tau="auto" if tau is None else tau,
@@ -212,29 +121,7 @@ def group_images(
 
 
 def cohesion(graph: csr_array, labels: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the share of every cluster's edges that stay within it.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n_images, n_images)
-        Symmetric graph.
-    labels : ndarray of shape (n_images,)
-        Labels 0 to n_clusters - 1.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        Between 0 and 1; 1 for clusters without any edge.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.runs.grouping import cohesion
-    >>> graph = np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    >>> cohesion(csr_array(graph), np.array([0, 0, 1])).round(2)
-    array([0.86, 0.  ])
-    """
+    """Return the share of every cluster's edges that stay within it."""
     within, total = _edges_by_cluster(graph, labels)
     return np.where(total > 0, within / np.where(total > 0, total, 1), 1.0)
 
@@ -242,59 +129,14 @@ def cohesion(graph: csr_array, labels: NDArray[Any]) -> NDArray[np.float64]:
 def typical_images(
     graph: csr_array, labels: NDArray[Any], hashes: tuple[str, ...] | None = None
 ) -> list[list[int]]:
-    """Return the most typical images of every cluster.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n_images, n_images)
-        Symmetric graph.
-    labels : ndarray of shape (n_images,)
-        Labels 0 to n_clusters - 1.
-    hashes : tuple of str, optional
-        The images' contents; copies are left out where enough others are there.
-
-    Returns
-    -------
-    list of list of int
-        Per cluster up to twelve images, those with the heaviest edges into it first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from nouncut.runs.grouping import typical_images
-    >>> graph = np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 5.0], [1.0, 5.0, 0.0]])
-    >>> typical_images(csr_array(graph), np.array([0, 0, 0]))
-    [[1, 2, 0]]
-    """
+    """Return the most typical images of every cluster."""
     order = np.lexsort((-_own_edges(graph, labels), labels))
     ends = np.cumsum(np.bincount(labels))
     return [_without_copies(images, hashes) for images in np.split(order, ends[:-1])]
 
 
 def borderline_images(membership: Membership) -> list[list[int]]:
-    """Return the images of every cluster that belong to it least surely.
-
-    Parameters
-    ----------
-    membership : Membership
-        Every image's cluster and second choice.
-
-    Returns
-    -------
-    list of list of int
-        Per cluster up to twelve images that are less than twice as likely to belong here as to
-        their second choice; the least sure first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.grouping import borderline_images
-    >>> from nouncut.method.membership import cluster_membership
-    >>> rows = np.array([[1.0, 0.0], [0.75, 0.66], [0.0, 1.0]])
-    >>> borderline_images(cluster_membership(rows, np.eye(2), temperature=0.2))
-    [[1], []]
-    """
+    """Return the images of every cluster that belong to it least surely."""
     label, confidence, _, second_confidence = membership
     torn = np.flatnonzero(confidence < 2 * second_confidence)
     found: list[list[int]] = [[] for _ in range(int(label.max()) + 1)]

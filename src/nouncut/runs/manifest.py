@@ -16,26 +16,7 @@ from nouncut.runs.tables import unicode_text
 
 
 def encode_manifest(manifest: dict[str, Any]) -> bytes:
-    r"""Return a manifest as JSON in UTF-8.
-
-    Parameters
-    ----------
-    manifest : dict
-        May hold NumPy's numbers and arrays, paths, tuples and sets; numbers that JSON does not know
-        (NaN, infinity) become null.
-
-    Returns
-    -------
-    bytes
-        The JSON.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.runs.manifest import encode_manifest
-    >>> encode_manifest({"tau": np.float32(0.5), "objective": [1.0, float("nan")]})
-    b'{"tau": 0.5, "objective": [1.0, null]}\n'
-    """
+    r"""Return a manifest as JSON in UTF-8."""
     return (json.dumps(_plain(manifest), ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
@@ -55,34 +36,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Read the manifest of a run, finished or not.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-
-    Returns
-    -------
-    dict
-        The manifest.
-
-    Raises
-    ------
-    InputError
-        If there is none, if it is damaged or if a newer nouncut wrote it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.runs.manifest import encode_manifest, read_manifest
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     manifest = encode_manifest({"format": 1, "status": "running"})
-    ...     _ = Path(folder, "manifest.json").write_bytes(manifest)
-    ...     read_manifest(Path(folder))["status"]
-    'running'
-    """
+    """Read the manifest of a run, finished or not."""
     place = printable_path(directory)
     try:
         manifest = json.loads((directory / MANIFEST).read_bytes())

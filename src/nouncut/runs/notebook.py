@@ -27,31 +27,7 @@ _EMPTY_BOX = f'<span style="{_BOX};background:#ddd"></span>'
 
 
 def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> str:
-    """Return a table of clusters with small pictures, which needs no other file.
-
-    Parameters
-    ----------
-    manifest : dict
-        The run's manifest.
-    clusters : pyarrow.Table
-        The run's clusters.
-    images : pyarrow.Table
-        The run's images. Those that cannot be opened are shown as empty boxes.
-
-    Returns
-    -------
-    str
-        HTML; all names are escaped.
-
-    Examples
-    --------
-    >>> from nouncut.runs.tables import CLUSTERS_SCHEMA, images_table
-    >>> from nouncut.runs.notebook import run_html
-    >>> manifest = {"n_images": 0, "n_clusters": 0, "source_kind": "images"}
-    >>> html = run_html(manifest, CLUSTERS_SCHEMA.empty_table(), images_table([]))
-    >>> "0 images in 0 clusters" in html
-    True
-    """
+    """Return a table of clusters with small pictures, which needs no other file."""
     shown = clusters.slice(0, MAX_CLUSTERS).to_pylist()
     has_pictures = manifest.get("source_kind") != "features"
     n_pictures = PICTURES_PER_CLUSTER if has_pictures else 0

@@ -25,15 +25,7 @@ _FEW_WORDS = 1000
 
 @dataclass(frozen=True)
 class Candidates:
-    """The nouns that clusters may be anchored by and named with.
-
-    Parameters
-    ----------
-    words : list of str
-        The nouns.
-    features : ndarray of shape (n_nouns, e)
-        Their features.
-    """
+    """The nouns that clusters may be anchored by and named with."""
 
     words: list[str]
     features: NDArray[np.float32]
@@ -41,40 +33,14 @@ class Candidates:
 
 @dataclass(frozen=True)
 class ChosenNouns:
-    """The nouns that anchor a clustering.
-
-    Parameters
-    ----------
-    words : list of str
-        The nouns.
-    features : list of ndarray of shape (n_nouns, e)
-        Their features, one array per prompt.
-    """
+    """The nouns that anchor a clustering."""
 
     words: list[str]
     features: list[NDArray[np.float32]]
 
 
 def candidate_words(settings: Settings) -> list[str]:
-    """Return the words that settings permit.
-
-    Parameters
-    ----------
-    settings : Settings
-        With the user's own words, or lexicons of WordNet.
-
-    Returns
-    -------
-    list of str
-        Words.
-
-    Examples
-    --------
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.nouns import candidate_words
-    >>> candidate_words(Settings(words=("calm", "wild")))
-    ['calm', 'wild']
-    """
+    """Return the words that settings permit."""
     if settings.words is not None:
         return list(settings.words)
     return [noun.word for noun in load_nouns(lexicons=settings.lexicons)]
@@ -83,35 +49,7 @@ def candidate_words(settings: Settings) -> list[str]:
 def encode_candidates(
     words: list[str], encoder: Encoder, store: FeatureStore, progress: Progress | None = None
 ) -> Candidates:
-    """Encode candidate nouns.
-
-    Parameters
-    ----------
-    words : list of str
-        The nouns.
-    encoder : Encoder
-        The model.
-    store : FeatureStore
-        Where features are kept.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-
-    Returns
-    -------
-    Candidates
-        The nouns with their features.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.runs.nouns import encode_candidates
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     encode_candidates(["cat", "dog"], encoder, FeatureStore(folder)).features.shape
-    (2, 384)
-    """
+    """Encode candidate nouns."""
     return Candidates(words, encode_nouns(words, PLAIN, encoder, store, progress=progress)[0])
 
 
@@ -124,41 +62,7 @@ def choose_nouns(
     store: FeatureStore,
     progress: Progress | None = None,
 ) -> ChosenNouns:
-    """Choose the nouns that suit a collection, and encode them with all prompts.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        The nouns to choose from.
-    semantic : ndarray of shape (n_images, e)
-        The images' semantic features.
-    n_clusters : int
-        The number of clusters wanted.
-    settings : Settings
-        With the filter, the prompts and the seed.
-    encoder, store, progress
-        As for `encode_candidates`.
-
-    Returns
-    -------
-    ChosenNouns
-        The nouns with their features.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.runs.settings import Settings
-    >>> from nouncut.runs.nouns import choose_nouns, encode_candidates
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> settings = Settings(words=("cat", "dog", "tulip"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = FeatureStore(folder)
-    ...     words = encode_candidates(list(settings.words), encoder, store)
-    ...     choose_nouns(words, words.features, 2, settings, encoder, store).words
-    ['cat', 'dog', 'tulip']
-    """
+    """Choose the nouns that suit a collection, and encode them with all prompts."""
     few = settings.words is not None and len(settings.words) <= _FEW_WORDS
     method = settings.noun_filter or ("none" if few else "tac")
     chosen = positive_nouns(

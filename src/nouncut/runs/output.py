@@ -23,30 +23,7 @@ _RESERVED = re.compile(
 
 
 def choose_output(source_name: str, digest: str, parent: Path) -> Path:
-    """Return where a run goes by default.
-
-    Parameters
-    ----------
-    source_name : str
-        The name of the folder or file that the run is made from.
-    digest : str
-        Stands for all that decides the result; compared with the field "digest" of manifests.
-    parent : Path
-        The folder in which runs are gathered in a folder ``nouncut-runs``.
-
-    Returns
-    -------
-    Path
-        The directory of the run with this digest where there is one, finished or not; else one
-        that is free, named after the source.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.runs.output import choose_output
-    >>> choose_output("my pets", "8d2f", Path("/no/such/folder")).as_posix()
-    '/no/such/folder/nouncut-runs/my pets'
-    """
+    """Return where a run goes by default."""
     folder, name = parent / FOLDER, safe_name(source_name)
     numbered = re.compile(re.escape(name) + r"(-\d+)?")
     with explained(folder):
@@ -58,24 +35,7 @@ def choose_output(source_name: str, digest: str, parent: Path) -> Path:
 
 
 def safe_name(name: str) -> str:
-    r"""Return a name that any file system takes, as close to the given one as can be.
-
-    Parameters
-    ----------
-    name : str
-        Any text.
-
-    Returns
-    -------
-    str
-        At most 80 bytes in UTF-8.
-
-    Examples
-    --------
-    >>> from nouncut.runs.output import safe_name
-    >>> safe_name("../cats & dogs\n"), safe_name("aux.old"), safe_name("...")
-    ('_cats & dogs_', '_aux.old', 'run')
-    """
+    r"""Return a name that any file system takes, as close to the given one as can be."""
     known = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in name)
     bare = known.strip(". ")
     allowed = f"_{bare}" if _RESERVED.fullmatch(bare) else bare

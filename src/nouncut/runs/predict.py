@@ -27,18 +27,7 @@ from nouncut.store.store import FeatureStore
 
 @dataclass(frozen=True)
 class Prediction:
-    """New images in the clusters of a run.
-
-    Parameters
-    ----------
-    paths : tuple of path
-        The images.
-    table : pyarrow.Table
-        Per image: path, cluster, name, confidence, second choice with its confidence, and whether
-        it is of an unseen kind ("unseen").
-    skipped : tuple of SkippedFile
-        Files that could not be opened, and why.
-    """
+    """New images in the clusters of a run."""
 
     paths: tuple[str | Path, ...]
     table: pa.Table

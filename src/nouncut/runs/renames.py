@@ -32,36 +32,7 @@ _NAMED = (("cluster", "name"), ("second_cluster", "second_name"))
 def read_names(
     file: str | os.PathLike[str], manifest: Mapping[str, Any] | None = None
 ) -> dict[int, str]:
-    """Read the names of clusters that were saved from a report.
-
-    Parameters
-    ----------
-    file : path
-        The JSON file.
-    manifest : mapping, optional
-        The manifest of the run that they are meant for.
-
-    Returns
-    -------
-    dict of int to str
-        New names by the cluster's number, each on one line.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is no such file, or does not suit the run.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.runs.renames import read_names
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "names.json")
-    ...     _ = file.write_text('{"format": 1, "names": {"0": "my cats"}}')
-    ...     read_names(file, {"n_clusters": 2})
-    {0: 'my cats'}
-    """
+    """Read the names of clusters that were saved from a report."""
     saved, names = _read(Path(file))
     if manifest is None:
         return names
@@ -81,32 +52,7 @@ def read_names(
 
 
 def saved_names(directory: Path, manifest: Mapping[str, Any]) -> dict[int, str]:
-    """Return the names that are kept with a run.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    manifest : mapping
-        Its manifest.
-
-    Returns
-    -------
-    dict of int to str
-        Empty where there are none, or where they belong to a run that was there before.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.runs.renames import saved_names
-    >>> saved_names(Path("nowhere"), {"id": "0f3a"})
-    {}
-    """
+    """Return the names that are kept with a run."""
     file = directory / NAMES
     if not file.is_file() or not _is_of(_read(file)[0], manifest):
         return {}
@@ -114,33 +60,7 @@ def saved_names(directory: Path, manifest: Mapping[str, Any]) -> dict[int, str]:
 
 
 def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int, str]) -> None:
-    """Keep names with a run, so that its report and its exports have them.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    manifest : mapping
-        Its manifest.
-    names : mapping of int to str
-        All the new names; those that were kept before are forgotten.
-
-    Raises
-    ------
-    InputError
-        If the directory cannot be written to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.runs.renames import saved_names, write_names
-    >>> manifest = {"id": "0f3a", "n_clusters": 4}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_names(Path(folder), manifest, {3: "holidays"})
-    ...     saved_names(Path(folder), manifest)
-    {3: 'holidays'}
-    """
+    """Keep names with a run, so that its report and its exports have them."""
     content = {
         "format": FORMAT,
         "run": manifest.get("id"),
@@ -155,28 +75,7 @@ def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int
 
 
 def renamed_table(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
-    """Return a table of assignments or clusters with new names.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    names : mapping of int to str
-        New names by the cluster's number.
-
-    Returns
-    -------
-    pyarrow.Table
-        The same table where there are no new names.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from nouncut.runs.renames import renamed_table
-    >>> table = pa.table({"cluster": [0, 1], "name": ["cat", "dog"]})
-    >>> renamed_table(table, {1: "Rex"})["name"].to_pylist()
-    ['cat', 'Rex']
-    """
+    """Return a table of assignments or clusters with new names."""
     if not names:
         return table
     for number_column, name_column in _NAMED:

@@ -10,25 +10,7 @@ from nouncut.compute.progress import Progress, silent
 
 
 class Stages:
-    """Times stages, and tells of their beginning and end.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-    clock : callable, optional
-        The time in seconds.
-
-    Examples
-    --------
-    >>> from nouncut.runs.stages import Stages
-    >>> seconds = iter([0.0, 2.5])
-    >>> stages = Stages(clock=lambda: next(seconds))
-    >>> with stages("clustering"):
-    ...     pass
-    >>> stages.seconds
-    {'clustering': 2.5}
-    """
+    """Times stages, and tells of their beginning and end."""
 
     def __init__(
         self, progress: Progress | None = None, clock: Callable[[], float] = time.perf_counter
@@ -39,13 +21,7 @@ class Stages:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        """Time what is done within.
-
-        Parameters
-        ----------
-        stage : str
-            What is done.
-        """
+        """Time what is done within."""
         start = self._clock()
         self._progress(stage, 0, 1)
         yield

@@ -55,24 +55,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def unicode_text(text: str) -> str:
-    r"""Return text that can be written as UTF-8.
-
-    Parameters
-    ----------
-    text : str
-        Such as a path; Python keeps bytes of a file name that are no text as surrogates.
-
-    Returns
-    -------
-    str
-        The text with U+FFFD instead of each of them.
-
-    Examples
-    --------
-    >>> from nouncut.runs.tables import unicode_text
-    >>> unicode_text("caf\udce9.jpg") == "caf\N{REPLACEMENT CHARACTER}.jpg"
-    True
-    """
+    r"""Return text that can be written as UTF-8."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -83,36 +66,7 @@ def images_table(
     sizes: Sequence[int | None] | None = None,
     skipped: Sequence[SkippedFile] = (),
 ) -> pa.Table:
-    r"""Return the table of all files that a run has seen.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        The clustered images, in the order of their rows; absolute paths, or the names of rows
-        where features came without images.
-    hashes : sequence of str, optional
-        Their contents' hashes.
-    sizes : sequence of int or None, optional
-        Their sizes in bytes; None where unknown.
-    skipped : sequence of SkippedFile
-        Files that were not clustered.
-
-    Returns
-    -------
-    pyarrow.Table
-        The clustered images, then the skipped files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.images.find import SkippedFile
-    >>> from nouncut.runs.tables import images_table
-    >>> empty = SkippedFile(Path("/pets/b.jpg"), "the file is empty")
-    >>> table = images_table(["/pets/a\udce9.jpg"], sizes=[9], skipped=[empty])
-    >>> table.select(["raw_path", "bytes", "error", "row"]).to_pylist()
-    [{'raw_path': b'/pets/a\xe9.jpg', 'bytes': 9, 'error': None, 'row': 0},
-     {'raw_path': None, 'bytes': None, 'error': 'the file is empty', 'row': None}]
-    """
+    r"""Return the table of all files that a run has seen."""
     every = [os.fspath(path) for path in [*paths, *(file.path for file in skipped)]]
     texts = [unicode_text(path) for path in every]
     nothing = [None] * len(skipped)
@@ -132,25 +86,7 @@ def images_table(
 
 
 def real_paths(images: pa.Table) -> list[Path]:
-    """Return the paths of a table of images as the file system knows them.
-
-    Parameters
-    ----------
-    images : pyarrow.Table
-        With the columns "path" and "raw_path".
-
-    Returns
-    -------
-    list of Path
-        One per row.
-
-    Examples
-    --------
-    >>> from nouncut.runs.tables import images_table
-    >>> from nouncut.runs.tables import real_paths
-    >>> [path.name for path in real_paths(images_table(["/pets/a.jpg"]))]
-    ['a.jpg']
-    """
+    """Return the paths of a table of images as the file system knows them."""
     texts, raw = images["path"].to_pylist(), images["raw_path"].to_pylist()
     return [
         Path(text if original is None else os.fsdecode(original))
@@ -159,65 +95,13 @@ def real_paths(images: pa.Table) -> list[Path]:
 
 
 def write_table(directory: Path, name: str, table: pa.Table) -> None:
-    """Write a table, to wait for its place.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    name : {"assignments", "clusters", "images"}
-        Which table it is.
-    table : pyarrow.Table
-        With the columns of its schema, and further ones.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.runs.tables import images_table
-    >>> from nouncut.runs.tables import write_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['images.parquet.nouncut-new']
-    """
+    """Write a table, to wait for its place."""
     with new_file(table_path(directory, name)) as file:
         pq.write_table(table, file, write_page_checksum=True)
 
 
 def read_table(directory: Path, name: str) -> pa.Table:
-    """Read a table.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    name : {"assignments", "clusters", "images"}
-        Which table it is.
-
-    Returns
-    -------
-    pyarrow.Table
-        The table.
-
-    Raises
-    ------
-    InputError
-        If it is missing or damaged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.runs.tables import images_table
-    >>> from nouncut.compute.files import install
-    >>> from nouncut.runs.tables import read_table, write_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder), "images", images_table(["/pets/a.jpg"]))
-    ...     install(Path(folder, "images.parquet"))
-    ...     read_table(Path(folder), "images")["path"].to_pylist()
-    ['/pets/a.jpg']
-    """
+    """Read a table."""
     path = table_path(directory, name)
     try:
         with path.open("rb") as file:
@@ -229,35 +113,7 @@ def read_table(directory: Path, name: str) -> pa.Table:
 
 
 def check_table(directory: Path, name: str, n_rows: int) -> None:
-    """Check that a table is there and whole, as far as its footer tells.
-
-    Parameters
-    ----------
-    directory : Path
-        The run directory.
-    name : {"assignments", "clusters", "images"}
-        Which table it is.
-    n_rows : int
-        How many rows it must have.
-
-    Raises
-    ------
-    InputError
-        If it is missing, or is not the table that the name promises.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.errors import InputError
-    >>> from nouncut.runs.tables import check_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     try:
-    ...         check_table(Path(folder), "images", 0)
-    ...     except InputError as error:
-    ...         print("images.parquet" in str(error))
-    True
-    """
+    """Check that a table is there and whole, as far as its footer tells."""
     path = table_path(directory, name)
     try:
         with path.open("rb") as file, pq.ParquetFile(file) as parquet:

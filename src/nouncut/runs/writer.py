@@ -50,30 +50,7 @@ _COMPLETE = "complete-manifest.json"
 
 @dataclass(frozen=True)
 class RunContents:
-    """All that a finished run consists of.
-
-    Parameters
-    ----------
-    manifest : dict
-        What was done; format, version, status and times are added.
-    assignments, clusters, images : pyarrow.Table
-        With the columns of `ASSIGNMENTS_SCHEMA`, `CLUSTERS_SCHEMA` and `IMAGES_SCHEMA`, or such
-        that can be cast to them; further columns may follow.
-    arrays : dict of str to ndarray
-        By name; may be memory-mapped.
-
-    Examples
-    --------
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
-    >>> from nouncut.runs.writer import RunContents
-    >>> RunContents(
-    ...     manifest={"n_images": 0, "n_clusters": 0},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... ).arrays
-    {}
-    """
+    """All that a finished run consists of."""
 
     manifest: dict[str, Any]
     assignments: pa.Table
@@ -83,34 +60,7 @@ class RunContents:
 
 
 class RunWriter:
-    """Writes a run to its directory; nobody else can while it is open.
-
-    Parameters
-    ----------
-    directory : path
-        The run directory: a new or empty one, or one that holds a run, which stays readable until
-        the new one is on the disk.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
-    >>> from nouncut.runs.writer import RunContents
-    >>> from nouncut.runs.writer import RunWriter
-    >>> from nouncut.runs.run import open_run
-    >>> contents = RunContents(
-    ...     manifest={"n_images": 0, "n_clusters": 0},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with RunWriter(folder) as writer:
-    ...         writer.start(contents.manifest)
-    ...         run = writer.finish(contents)
-    ...     open_run(folder).manifest["status"]
-    'complete'
-    """
+    """Writes a run to its directory; nobody else can while it is open."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -142,18 +92,7 @@ class RunWriter:
             self._lock.release()
 
     def start(self, manifest: dict[str, Any]) -> None:
-        """Note that a run is being made, unless a finished one is there.
-
-        Parameters
-        ----------
-        manifest : dict
-            What is known of the run so far.
-
-        Raises
-        ------
-        OutputError
-            If the directory cannot be written to.
-        """
+        """Note that a run is being made, unless a finished one is there."""
         if not self._has_complete_run():
             with explained(self.directory):
                 self._write_manifest(MANIFEST, self._head(manifest) | {"status": "running"})
@@ -161,24 +100,7 @@ class RunWriter:
                 sync_folder(self.directory)
 
     def finish(self, contents: RunContents) -> Run:
-        """Write the run, instead of the one that may be there.
-
-        Parameters
-        ----------
-        contents : RunContents
-            All of it.
-
-        Returns
-        -------
-        Run
-            The run, opened.
-
-        Raises
-        ------
-        OutputError
-            If there is no room or the directory cannot be written to; a finished run that was
-            there is intact.
-        """
+        """Write the run, instead of the one that may be there."""
         manifest = self._described(contents)
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
         tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}

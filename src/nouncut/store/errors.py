@@ -20,26 +20,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def explained(root: Path) -> Iterator[None]:
-    """Turn errors of the disk and of the index into a `OutputError` that tells what to do.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Examples
-    --------
-    >>> import errno
-    >>> from pathlib import Path
-    >>> from nouncut.store.errors import explained
-    >>> with explained(Path("cache")):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    ...
-    nouncut.errors.OutputError: No room left for features in cache (No space left on
-    device). What was stored earlier is intact. Free some space, or set NOUNCUT_CACHE to a folder
-    on a larger drive.
-    """
+    """Turn errors of the disk and of the index into a `OutputError` that tells what to do."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

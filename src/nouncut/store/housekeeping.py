@@ -25,31 +25,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """What is stored in a space.
-
-    Parameters
-    ----------
-    name : str
-        The space.
-    n_rows, dim : int
-        Number and length of the vectors.
-    dtype : str
-        How they are stored.
-    n_bytes : int
-        Disk space they take.
-    last_used : datetime
-        When some of them were last written or read, to the hour.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = FeatureStore(folder)
-    ...     _ = store.append("clip", ["cat"], [[1.0, 0.0]], dtype="float16")
-    ...     store.spaces()[0].dtype
-    'float16'
-    """
+    """What is stored in a space."""
 
     name: str
     n_rows: int
@@ -61,14 +37,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True)
 class Damage:
-    """Rows of a shard that are not what was once written.
-
-    Examples
-    --------
-    >>> from nouncut.store.housekeeping import Damage
-    >>> print(Damage("clip", 7, (1, 4), "wrong checksum"))
-    space 'clip': 2 row(s) of shard 7 are damaged (wrong checksum): 1, 4
-    """
+    """Rows of a shard that are not what was once written."""
 
     space: str
     shard: int
@@ -93,29 +62,7 @@ def _list_shards(db: sqlite3.Connection) -> list[tuple[Shard, Space]]:
 
 
 def list_spaces(root: Path) -> list[SpaceInfo]:
-    """Return what `FeatureStore.spaces` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Returns
-    -------
-    list of SpaceInfo
-        Sorted by name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.list_spaces(Path(folder))[0].n_rows
-    1
-    """
+    """Return what `FeatureStore.spaces` does."""
     with transaction(root) as db:
         shards = _list_shards(db)
         counts = dict(
@@ -141,29 +88,7 @@ def list_spaces(root: Path) -> list[SpaceInfo]:
 
 
 def measure(root: Path) -> int:
-    """Return what `FeatureStore.size` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.measure(Path(folder)) > 8
-    True
-    """
+    """Return what `FeatureStore.size` does."""
     total = 0
     for path in (root / INDEX_NAME, *(root / FOLDER).glob("*.rows")):
         # Another process may remove files meanwhile.
@@ -175,35 +100,7 @@ def measure(root: Path) -> int:
 def prune(
     root: Path, spaces: Iterable[str], unused_for: timedelta | None, max_bytes: int | None
 ) -> int:
-    """Do what `FeatureStore.prune` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-    spaces : iterable of str
-        Spaces to remove.
-    unused_for : timedelta or None
-        Age from which to remove.
-    max_bytes : int or None
-        Size to come down to.
-
-    Returns
-    -------
-    int
-        Bytes given back.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.prune(Path(folder), spaces=["clip"], unused_for=None, max_bytes=None)
-    8
-    """
+    """Do what `FeatureStore.prune` does."""
     before = measure(root)
     oldest = -np.inf if unused_for is None else time.time() - unused_for.total_seconds()
     with transaction(root, write=True) as db:
@@ -255,29 +152,7 @@ def _cut(path: Path, n_bytes: int) -> None:
 
 
 def check(root: Path) -> list[str]:
-    """Do what `FeatureStore.check` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Returns
-    -------
-    list of str
-        What is wrong.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.check(Path(folder))
-    []
-    """
+    """Do what `FeatureStore.check` does."""
     try:
         with transaction(root) as db:
             (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -292,27 +167,6 @@ def find_damage(root: Path) -> list[Damage]:
     """Compare all rows with their checksums.
 
     Nothing is locked meanwhile: rows never change once the index knows of them.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Returns
-    -------
-    list of Damage
-        What is wrong.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.find_damage(Path(folder))
-    []
     """
     with transaction(root) as db:
         shards = _list_shards(db)
@@ -355,29 +209,7 @@ def _damaged_rows(
 
 
 def drop_damage(root: Path) -> list[Damage]:
-    """Remove damaged rows from the index.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Returns
-    -------
-    list of Damage
-        What was wrong.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store import housekeeping
-    >>> from nouncut.store.store import FeatureStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = FeatureStore(folder).append("clip", ["cat"], [[1.0, 0.0]])
-    ...     housekeeping.drop_damage(Path(folder))
-    []
-    """
+    """Remove damaged rows from the index."""
     damage = find_damage(root)
     if damage:
         with transaction(root, write=True) as db:

@@ -43,31 +43,6 @@ def transaction(
 
     A connection lives for one transaction: it costs little, and nothing is left to close or to
     share between threads and forked processes.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-    write : bool, default=False
-        Whether to write. There is one writer at a time.
-    patience : float
-        Seconds to wait for other processes.
-
-    Yields
-    ------
-    sqlite3.Connection
-        The index.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store.index import create_index, transaction
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     create_index(Path(folder))
-    ...     with transaction(Path(folder)) as db:
-    ...         db.execute("SELECT count(*) FROM entry").fetchone()
-    (0,)
     """
     with explained(root), _connection(root, "rw", patience) as db:
         db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -77,23 +52,7 @@ def transaction(
 
 
 def create_index(root: Path) -> None:
-    """Make the index where there is none; check that it can be understood where there is.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder, which is made as well.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store.index import create_index
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     create_index(Path(folder, "features"))
-    ...     [path.name for path in Path(folder, "features").iterdir()]
-    ['index.sqlite']
-    """
+    """Make the index where there is none; check that it can be understood where there is."""
     with explained(root):
         if not (root / INDEX_NAME).exists():
             root.mkdir(parents=True, exist_ok=True)
@@ -140,22 +99,7 @@ def _is_new(db: sqlite3.Connection, root: Path) -> bool:
 
 
 def compact_index(root: Path) -> None:
-    """Give back the disk space of removed entries.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.store.index import compact_index, create_index
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     create_index(Path(folder))
-    ...     compact_index(Path(folder))
-    """
+    """Give back the disk space of removed entries."""
     # Needs room for a copy of the index and nobody else at it; else it just stays as large.
     with suppress(sqlite3.OperationalError), _connection(root, "rw", patience=1.0) as db:
         db.execute("VACUUM")

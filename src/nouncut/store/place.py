@@ -11,20 +11,7 @@ CACHE_VARIABLE = "NOUNCUT_CACHE"
 
 
 def default_root() -> Path:
-    """Return the store's usual folder.
-
-    Returns
-    -------
-    Path
-        ``features`` inside the folder that the environment variable ``NOUNCUT_CACHE`` names, or
-        inside the user's cache folder of the platform.
-
-    Examples
-    --------
-    >>> from nouncut.store.place import default_root
-    >>> default_root().name
-    'features'
-    """
+    """Return the store's usual folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     base = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("nouncut")
     return base / "features"

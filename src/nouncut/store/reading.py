@@ -22,31 +22,7 @@ _KEYS_PER_BLOCK = 16_384
 
 
 def find_missing(root: Path, space: str, keys: Sequence[str]) -> list[int]:
-    """Return what `FeatureStore.missing` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-    space : str
-        The space.
-    keys : sequence of str
-        The keys wanted.
-
-    Returns
-    -------
-    list of int
-        Positions in `keys`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.store.reading import find_missing
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     find_missing(FeatureStore(folder).root, "clip", ["cat"])
-    [0]
-    """
+    """Return what `FeatureStore.missing` does."""
     with transaction(root) as db:
         known = find_space(db, space)
         stored = set() if known is None else set(locate(db, known.id, keys))
@@ -56,36 +32,7 @@ def find_missing(root: Path, space: str, keys: Sequence[str]) -> list[int]:
 def read_rows(
     root: Path, space: str, keys: Sequence[str], out: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Do what `FeatureStore.read` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-    space : str
-        The space.
-    keys : sequence of str
-        The keys wanted.
-    out : ndarray of shape (n_keys, dim) or None
-        Where to put the vectors.
-
-    Returns
-    -------
-    ndarray of shape (n_keys, dim)
-        The vectors.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.store.reading import read_rows
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = FeatureStore(folder)
-    ...     _ = store.append("clip", ["cat"], [[1.0, 0.0]])
-    ...     read_rows(store.root, "clip", ["cat", "cat"], out=None)
-    array([[1., 0.],
-           [1., 0.]], dtype=float32)
-    """
+    """Do what `FeatureStore.read` does."""
     with transaction(root) as db:
         known = find_space(db, space)
     if known is None:

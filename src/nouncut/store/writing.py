@@ -41,35 +41,7 @@ from nouncut.store.shards import (
 def append_rows(
     root: Path, space: str, keys: Sequence[str], rows: ArrayLike, dtype: str | None
 ) -> int:
-    """Do what `FeatureStore.append` does.
-
-    Parameters
-    ----------
-    root : Path
-        The store's folder.
-    space : str
-        The space.
-    keys : sequence of str
-        One per row.
-    rows : array-like of shape (n_keys, dim)
-        Finite vectors.
-    dtype : {"float32", "float16"} or None
-        How the vectors of a new space are stored.
-
-    Returns
-    -------
-    int
-        How many rows were new.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut.store.store import FeatureStore
-    >>> from nouncut.store.writing import append_rows
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     append_rows(FeatureStore(folder).root, "clip", ["cat"], [[1.0, 0.0]], dtype=None)
-    1
-    """
+    """Do what `FeatureStore.append` does."""
     checked = _check_rows(keys, rows)
     if dtype is not None:
         check_choice("dtype", dtype, tuple(DTYPES))
@@ -88,26 +60,7 @@ def append_rows(
 
 
 def positions_of_new(keys: Sequence[str], stored: Container[str]) -> list[int]:
-    """Return where keys that are not stored occur first.
-
-    Parameters
-    ----------
-    keys : sequence of str
-        Keys.
-    stored : container of str
-        Those that are stored.
-
-    Returns
-    -------
-    list of int
-        Positions in `keys`, rising.
-
-    Examples
-    --------
-    >>> from nouncut.store.writing import positions_of_new
-    >>> positions_of_new(["cat", "dog", "cow", "dog"], {"cat"})
-    [1, 2]
-    """
+    """Return where keys that are not stored occur first."""
     first: dict[str, int] = {}
     for position, key in enumerate(keys):
         if key not in stored:

@@ -13,29 +13,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def assign_names(scores: NDArray[Any], worst_ratio: float = 0.01) -> NDArray[np.intp]:
-    """Give every cluster a name of its own so that all of them fit as well as possible.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_clusters, n_names)
-        How well names fit clusters; zero where they do not. The product of the scores is made
-        as large as can be, so that no cluster pays for another one's strong evidence.
-    worst_ratio : float, default=0.01
-        A name whose score is below this share of the cluster's best is no name for it.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        The index of a name, distinct for all clusters that have one; -1 where other clusters
-        took all that fits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.assignment import assign_names
-    >>> assign_names(np.array([[0.9, 0.8, 0.0], [0.9, 0.1, 0.0], [0.8, 0.0, 0.0]]))
-    array([ 1,  0, -1])
-    """
+    """Give every cluster a name of its own so that all of them fit as well as possible."""
     n_clusters, n_names = scores.shape
     if not n_names:
         return np.full(n_clusters, -1, dtype=np.intp)

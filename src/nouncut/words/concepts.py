@@ -19,24 +19,7 @@ _NOUNS_PER_CLUSTER = 50
 
 
 class Concept(NamedTuple):
-    """What one or several nouns of the vocabulary mean.
-
-    Parameters
-    ----------
-    nouns : tuple of int
-        Indices of the nouns, the most readable one first.
-    synset : Synset or None
-        Their meaning; None for a word that WordNet lacks.
-    readability : float
-        That of the first noun.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.concepts import find_concepts
-    >>> find_concepts(["Oatghurt"], np.array([[0.5]]))
-    [Concept(nouns=(0,), synset=None, readability=1.0)]
-    """
+    """What one or several nouns of the vocabulary mean."""
 
     nouns: tuple[int, ...]
     synset: Synset | None
@@ -49,27 +32,6 @@ def find_concepts(words: Sequence[str], told: NDArray[Any]) -> list[Concept]:
     A noun has the sense that fits the other nouns of the cluster it tells most about. Nouns of
     one sense are one concept. Broader words are concepts too where the vocabulary has them:
     for a cluster of many breeds, "dog".
-
-    Parameters
-    ----------
-    words : sequence of str
-        The vocabulary.
-    told : ndarray of shape (n_clusters, n_nouns)
-        How much every noun tells about every cluster, see `information`.
-
-    Returns
-    -------
-    list of Concept
-        In the order of clusters and of their nouns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.concepts import find_concepts
-    >>> words = ["spaniel", "car", "automobile", "dog"]
-    >>> concepts = find_concepts(words, np.array([[0.5, 0, 0, 0], [0, 0.5, 0.4, 0]]))
-    >>> [[words[i] for i in concept.nouns] for concept in concepts]
-    [['spaniel'], ['car', 'automobile'], ['dog']]
     """
     meanings = _meanings(words, told)
     members: dict[str, list[int]] = {}
@@ -91,27 +53,6 @@ def pool_narrower(concepts: Sequence[Concept], n_nouns: int) -> csr_array:
     A concept has the probability of its nouns, half that of the concepts one step below it, a
     quarter of those two steps below, and so on. So a broad word outweighs the narrow ones where
     many of them share the probability, and not where one of them has it.
-
-    Parameters
-    ----------
-    concepts : sequence of Concept
-        Concepts.
-    n_nouns : int
-        Size of the vocabulary.
-
-    Returns
-    -------
-    csr_array of shape (n_nouns, n_concepts)
-        Weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.concepts import find_concepts, pool_narrower
-    >>> concepts = find_concepts(["spaniel", "dog"], np.array([[0.5, 0.4]]))
-    >>> pool_narrower(concepts, 2).toarray()
-    array([[1.   , 0.125],
-           [0.   , 1.   ]])
     """
     column = {concept.synset.id: j for j, concept in enumerate(concepts) if concept.synset}
     entries: dict[tuple[int, int], float] = {}

@@ -29,26 +29,6 @@ def spread_tau(features: NDArray[Any], nouns: NDArray[Any]) -> float:
     Clustering wants probabilities that overlap and so a high temperature; naming wants the best
     few nouns. Half the standard deviation of an image's cosines carries over from one encoder,
     and from one number of nouns, to another.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features in the space of the nouns. At most 256 of them, evenly spaced, are
-        looked at.
-    nouns : ndarray of shape (n_nouns, d)
-        Unit noun features.
-
-    Returns
-    -------
-    float
-        The temperature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.evidence import spread_tau
-    >>> round(spread_tau(np.array([[1.0, 0.0]]), np.array([[0.6, 0.8], [0.2, 0.98]])), 3)
-    0.1
     """
     sample = features[_evenly_spaced(len(features))]
     spread = (sample @ nouns.T).std(axis=1, dtype=np.float64).mean()
@@ -67,35 +47,6 @@ def cluster_probabilities(
 
     Images are moved a quarter of the way to the mean of their cluster first: what one image
     points at by chance loses, what a part of the cluster shows does not.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_images,)
-        Clusters of the images.
-    features : ndarray of shape (n_images, d)
-        Unit image features in the space of the nouns.
-    nouns : ndarray of shape (n_nouns, d)
-        Unit noun features.
-    n_clusters : int
-        The number of clusters.
-    tau : float
-        Temperature of the softmax over nouns.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_nouns)
-        The mean noun probabilities of a cluster's images, of 256 evenly spaced ones where it has
-        more; zeros for a cluster without images.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.evidence import cluster_probabilities
-    >>> images, nouns = np.eye(2)[[0, 0, 1]], np.eye(2)
-    >>> cluster_probabilities(np.array([0, 0, 1]), images, nouns, 3, tau=0.5).round(2)
-    array([[0.88, 0.12],
-           [0.12, 0.88],
-           [0.  , 0.  ]], dtype=float32)
     """
     means = np.zeros((n_clusters, len(nouns)), dtype=np.float32)
     for cluster in range(n_clusters):
@@ -116,31 +67,6 @@ def information(
     The lift of a noun is its probability in the cluster over that in the background. Lift alone
     favours nouns that no image points at, probability alone those that every image points at;
     ``p log(p / background)``, a noun's part in the divergence between the two, asks for both.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_clusters, n_nouns)
-        Mean noun probabilities of the clusters.
-    sizes : ndarray of shape (n_clusters,)
-        How many images the clusters have.
-    uniform : float or ndarray of shape (n_nouns,)
-        The probability of a noun where images tell nothing, mixed into the background.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_nouns)
-        The information; zero where a noun is no likelier than in the background.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.evidence import information
-    >>> information(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([5, 5]), 0.5).round(2)
-    array([[0.03, 0.  ],
-           [0.03, 0.  ]])
-    >>> information(np.array([[0.8, 0.2], [0.2, 0.8]]), np.array([5, 5]), 0.5).round(2)
-    array([[0.38, 0.  ],
-           [0.  , 0.38]])
     """
     weights = sizes / max(sizes.sum(), 1)
     collection = weights @ probabilities

@@ -102,25 +102,7 @@ def positive_nouns(
 
 
 def mean_prompt_features(noun_features: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.float32]:
-    """Average the features of every noun over prompts, each prompt's at length one.
-
-    Parameters
-    ----------
-    noun_features : array-like of shape (n_nouns, d) or sequence of such
-        Noun features, one array or one per prompt.
-
-    Returns
-    -------
-    ndarray of shape (n_nouns, d)
-        Unit rows in float32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.filters import mean_prompt_features
-    >>> mean_prompt_features([np.array([[2.0, 0.0]]), np.array([[0.0, 5.0]])]).round(3)
-    array([[0.707, 0.707]], dtype=float32)
-    """
+    """Average the features of every noun over prompts, each prompt's at length one."""
     prompts = _split_prompts(noun_features)
     shapes = [np.shape(prompt) for prompt in prompts]
     if len(set(shapes)) > 1:
@@ -143,27 +125,7 @@ def mean_prompt_features(noun_features: ArrayLike | Sequence[ArrayLike]) -> NDAr
 
 
 def count_centers(n_images: int, n_clusters: int) -> int:
-    """Return how many centres the images of a filter have.
-
-    Parameters
-    ----------
-    n_images : int
-        The number of images, M.
-    n_clusters : int
-        The number of clusters wanted, K.
-
-    Returns
-    -------
-    int
-        ``round(M / 300)``, halves to even, where clusters have at least 300 images on average;
-        else ``3 K``; never more than M.
-
-    Examples
-    --------
-    >>> from nouncut.words.filters import count_centers
-    >>> count_centers(50_000, 10), count_centers(50_000, 1_000)
-    (167, 3000)
-    """
+    """Return how many centres the images of a filter have."""
     if n_images >= _IMAGES_PER_CENTER * n_clusters:
         return round(n_images / _IMAGES_PER_CENTER)
     return min(_CENTERS_PER_CLUSTER * n_clusters, n_images)
@@ -178,28 +140,6 @@ def image_centers(
     """Return the centres that k-means finds among images.
 
     One run of scikit-learn's `KMeans` from a k-means++ start.
-
-    Parameters
-    ----------
-    image_features : ndarray of shape (n_images, d)
-        Unit image features.
-    n_centers : int
-        The number of centres.
-    random_state : int or RandomState, optional
-        Seed of the start.
-
-    Returns
-    -------
-    ndarray of shape (n_found, d)
-        The mean of every centre's images, scaled to length one; fewer than `n_centers` where
-        fewer images are distinct.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.filters import image_centers
-    >>> sorted(image_centers(np.repeat(np.eye(2), 5, axis=0), 2, random_state=0).tolist())
-    [[0.0, 1.0], [1.0, 0.0]]
     """
     features = np.ascontiguousarray(image_features, dtype=np.float32)
     kmeans = KMeans(n_centers, n_init=_N_INIT, random_state=random_state)
@@ -229,30 +169,6 @@ def select_nouns(
     the centre of the largest one. "tac" (tau = 1) keeps the nouns with the largest such
     probability. "gradnorm" (tau = 0.04) keeps those with the smallest gradient
     ``[sum_l s_l^2 + (1 - s_max)^2 - s_max^2]^(1/2)``. Of equal nouns the first is kept.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (n_centers, d)
-        Unit centres of the images.
-    nouns : ndarray of shape (n_nouns, d)
-        Unit noun features.
-    method : {"tac", "gradnorm"}, default="tac"
-        What to rank nouns by.
-    n_per_center : int, default=5
-        Nouns to keep per centre.
-
-    Returns
-    -------
-    ndarray of shape (n_kept,)
-        Indices of the nouns kept, ascending.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.words.filters import select_nouns
-    >>> nouns = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> select_nouns(np.eye(2), nouns, n_per_center=1)
-    array([0, 2])
     """
     check_choice("method", method, tuple(_FILTERS))
     best, scores = _score_nouns(

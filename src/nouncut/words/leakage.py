@@ -35,24 +35,6 @@ def remove_class_names(nouns: Sequence[str], class_names: Collection[str]) -> ND
     spaces, or as singular and plural of its last word (regular English plurals and the commonest
     irregular ones). A class name with commas, such as ImageNet's "tench, Tinca tinca", is several
     names. Synonyms and compounds stay: "hound" and "guide dog" where a class is "dog".
-
-    Parameters
-    ----------
-    nouns : sequence of str
-        The nouns.
-    class_names : collection of str
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (n_kept,)
-        Indices of the nouns that are left, ascending.
-
-    Examples
-    --------
-    >>> from nouncut.words.leakage import remove_class_names
-    >>> remove_class_names(["Dog", "hound", "polar bear", "dogs"], ["dog", "polar_bears"])
-    array([1])
     """
     for name, value in (("nouns", nouns), ("class_names", class_names)):
         if isinstance(value, str):

@@ -26,25 +26,7 @@ _FLOATS = (np.float64, np.float32)
 
 @dataclass(frozen=True)
 class ClusterName:
-    """What a cluster is called.
-
-    Parameters
-    ----------
-    name : str
-        The name, which no other cluster has.
-    more_words : tuple of str
-        Further words for it, the best first; other clusters may have them too.
-    gloss : str
-        What the name means; empty for words that WordNet lacks.
-    score : float
-        How much the name tells about the cluster, in nats; 0 where no noun does.
-
-    Examples
-    --------
-    >>> from nouncut.words.names import ClusterName
-    >>> ClusterName("dog", ("spaniel", "setter"), "a domesticated canid", 0.5).name
-    'dog'
-    """
+    """What a cluster is called."""
 
     name: str
     more_words: tuple[str, ...]

@@ -10,25 +10,7 @@ from nouncut.words.wordnet import LEXICONS, Synset, load_wordnet
 
 
 class Noun(NamedTuple):
-    """A word and its most frequent meaning.
-
-    Parameters
-    ----------
-    word : str
-        The word, with spaces.
-    lexicon : str
-        The lexicographer file of the meaning, one of `LEXICONS`.
-    gloss : str
-        What it means.
-    synset : str
-        The id of the meaning, see `load_wordnet`.
-
-    Examples
-    --------
-    >>> from nouncut.words.nouns import load_nouns
-    >>> load_nouns(lexicons=["animal"])[0].gloss
-    'taxonomic kingdom comprising all living or extinct animals'
-    """
+    """A word and its most frequent meaning."""
 
     word: str
     lexicon: str

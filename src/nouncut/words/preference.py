@@ -41,31 +41,6 @@ def readability(word: str, synset: Synset | None) -> float:
     Common words are preferred over rare ones, short names over long ones, things over thoughts,
     and everything over the Latin of genera and families. A word is as common as its rarest part
     is in the glosses of WordNet.
-
-    Parameters
-    ----------
-    word : str
-        The word.
-    synset : Synset or None
-        Its meaning; None for a word that WordNet lacks. Such a word is in a user's own list, and
-        who wrote it there can read it.
-
-    Returns
-    -------
-    float
-        A factor of at most 1.
-
-    Examples
-    --------
-    >>> from nouncut.words.preference import readability
-    >>> from nouncut.words.wordnet import synsets_of
-    >>> for word in ("dog", "tench", "Tinca"):
-    ...     print(word, round(readability(word, synsets_of(word)[0]), 3))
-    dog 1.0
-    tench 0.496
-    Tinca 0.004
-    >>> readability("Oatghurt", None)
-    1.0
     """
     if synset is None:
         return 1.0
@@ -79,25 +54,7 @@ def readability(word: str, synset: Synset | None) -> float:
 
 
 def is_taxon(synset: Synset) -> bool:
-    """Return whether a synset is a genus, a family or the like.
-
-    Parameters
-    ----------
-    synset : Synset
-        A meaning.
-
-    Returns
-    -------
-    bool
-        True for the groups of biology, False for the animals and plants in them.
-
-    Examples
-    --------
-    >>> from nouncut.words.preference import is_taxon
-    >>> from nouncut.words.wordnet import synsets_of
-    >>> is_taxon(synsets_of("Canis")[0]), is_taxon(synsets_of("dog")[0])
-    (True, False)
-    """
+    """Return whether a synset is a genus, a family or the like."""
     return any(step.id == _TAXON for step in hypernym_path(synset))
 
 
@@ -107,17 +64,6 @@ def mentions() -> Mapping[str, int]:
 
     The glosses are about a million words of plain English: enough to tell words in daily use from
     the rest, without a frequency list.
-
-    Returns
-    -------
-    mapping of str to int
-        Counts by word, in lower case.
-
-    Examples
-    --------
-    >>> from nouncut.words.preference import mentions
-    >>> mentions()["dog"] > 100 > mentions()["spaniel"] > 0
-    True
     """
     counts: Counter[str] = Counter()
     for synset in load_wordnet().values():

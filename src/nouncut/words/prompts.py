@@ -23,34 +23,7 @@ _FIELD = "{}"
 
 
 def check_templates(templates: Iterable[str]) -> list[str]:
-    """Check that every template has exactly one place for the noun.
-
-    Parameters
-    ----------
-    templates : iterable of str
-        Sentences with ``{}`` where the noun goes.
-
-    Returns
-    -------
-    list of str
-        The templates.
-
-    Raises
-    ------
-    TypeError
-        If they are one text, or not texts.
-    ValueError
-        If there is none, or one has no ``{}``, several, or any other brace.
-
-    Examples
-    --------
-    >>> from nouncut.words.prompts import check_templates
-    >>> check_templates(["a photo of a {}.", "a photo of a dog."])
-    Traceback (most recent call last):
-    ...
-    ValueError: templates[1] must hold {} once, where the noun goes, and no other brace; got
-    'a photo of a dog.'.
-    """
+    """Check that every template has exactly one place for the noun."""
     if isinstance(templates, str):
         raise TypeError(f"templates must be a list of texts, not a text: pass [{templates!r}].")
     checked = [_check(template, f"templates[{i}]") for i, template in enumerate(templates)]
@@ -60,35 +33,7 @@ def check_templates(templates: Iterable[str]) -> list[str]:
 
 
 def read_templates(path: str | PathLike[str]) -> list[str]:
-    r"""Read templates from a text file.
-
-    Parameters
-    ----------
-    path : path-like
-        A UTF-8 file with one template per line. Blank lines and lines that start with ``#`` are
-        skipped.
-
-    Returns
-    -------
-    list of str
-        The templates, in the order of the file.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one fails `check_templates`; the message names the file and the line.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from nouncut.words.prompts import read_templates
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "prompts.txt")
-    ...     _ = path.write_text("# colours\na red {}.\na blue {}.\n")
-    ...     read_templates(path)
-    ['a red {}.', 'a blue {}.']
-    """
+    r"""Read templates from a text file."""
     path = Path(path)
     templates = [
         _check(line.text.strip(), f"{path}, line {line.number}: a template")
@@ -100,26 +45,7 @@ def read_templates(path: str | PathLike[str]) -> list[str]:
 
 
 def fill_template(template: str, nouns: Iterable[str]) -> list[str]:
-    """Put every noun into a template.
-
-    Parameters
-    ----------
-    template : str
-        A sentence with ``{}`` where the noun goes.
-    nouns : iterable of str
-        The nouns, inserted as they are, braces included.
-
-    Returns
-    -------
-    list of str
-        One sentence per noun.
-
-    Examples
-    --------
-    >>> from nouncut.words.prompts import fill_template
-    >>> fill_template("itap of a {}.", ["dog", "polar bear"])
-    ['itap of a dog.', 'itap of a polar bear.']
-    """
+    """Put every noun into a template."""
     before, after = _check(template, "template").split(_FIELD)
     return [before + noun + after for noun in nouns]
 

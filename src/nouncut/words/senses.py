@@ -13,28 +13,7 @@ _MOST_STEPS = 5
 
 
 def broader_synsets(synset: Synset, most_steps: int = _MOST_STEPS) -> dict[str, int]:
-    """Return the synsets at or above one, nearest first.
-
-    Parameters
-    ----------
-    synset : Synset
-        Where to start.
-    most_steps : int, default=5
-        How far up to go.
-
-    Returns
-    -------
-    dict of str to int
-        The fewest steps up, by the id of the synset.
-
-    Examples
-    --------
-    >>> from nouncut.words.senses import broader_synsets
-    >>> from nouncut.words.wordnet import load_wordnet, synsets_of
-    >>> found = broader_synsets(synsets_of("spaniel")[0], most_steps=3)
-    >>> [(load_wordnet()[id_].word, steps) for id_, steps in found.items()]
-    [('spaniel', 0), ('sporting dog', 1), ('hunting dog', 2), ('dog', 3)]
-    """
+    """Return the synsets at or above one, nearest first."""
     table = load_wordnet()
     steps = {synset.id: 0}
     # Breadth first: a dictionary keeps the order in which synsets are reached.
@@ -55,26 +34,6 @@ def choose_senses(words: Sequence[str], weights: Sequence[float]) -> list[Synset
     Every word gives its weight to the synsets at and above its senses, half as much at every step.
     The sense of a word is the one whose synsets got most from the *other* words, its second sense
     counting half, its third a third, and so on.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Words that belong together, such as the best nouns of a cluster.
-    weights : sequence of float
-        How much each one counts.
-
-    Returns
-    -------
-    list of Synset or None
-        A sense for every word; None for words that WordNet lacks.
-
-    Examples
-    --------
-    >>> from nouncut.words.senses import choose_senses
-    >>> for others in (["heron", "stork"], ["bulldozer", "forklift"]):
-    ...     print(choose_senses(["crane", *others], [1, 1, 1])[0].lexicon)
-    animal
-    artifact
     """
     senses = [synsets_of(word) for word in words]
     above = {sense.id: broader_synsets(sense) for candidates in senses for sense in candidates}
@@ -93,25 +52,7 @@ def choose_senses(words: Sequence[str], weights: Sequence[float]) -> list[Synset
 
 
 def short_gloss(synset: Synset | None) -> str:
-    """Return the definition of a synset without its examples.
-
-    Parameters
-    ----------
-    synset : Synset or None
-        A meaning.
-
-    Returns
-    -------
-    str
-        The definition; empty where there is no synset.
-
-    Examples
-    --------
-    >>> from nouncut.words.senses import short_gloss
-    >>> from nouncut.words.wordnet import synsets_of
-    >>> short_gloss(synsets_of("parachute")[0])
-    'rescue equipment consisting of a device that fills with air and retards your fall'
-    """
+    """Return the definition of a synset without its examples."""
     return "" if synset is None else synset.gloss.split('; "')[0]
 
 

@@ -10,50 +10,14 @@ _MAX_BYTES = 16_000_000
 
 
 class Line(NamedTuple):
-    """A line of a file.
-
-    Parameters
-    ----------
-    number : int
-        Counted from 1, as editors do.
-    text : str
-        What it says, without the line end.
-    """
+    """A line of a file."""
 
     number: int
     text: str
 
 
 def read_lines(path: Path) -> list[Line]:
-    r"""Return the lines of a UTF-8 file that are neither blank nor comments.
-
-    Parameters
-    ----------
-    path : Path
-        The file. Lines that start with ``#`` are comments; a byte-order mark is skipped, and
-        line ends may be those of any system.
-
-    Returns
-    -------
-    list of Line
-        What is left.
-
-    Raises
-    ------
-    ValueError
-        If the file is too large or not UTF-8 text; the message names the line.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from nouncut.words.text_files import read_lines
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "words.txt")
-    ...     _ = path.write_text("# two of them\n\ncat\ndog\n")
-    ...     read_lines(path)
-    [Line(number=3, text='cat'), Line(number=4, text='dog')]
-    """
+    r"""Return the lines of a UTF-8 file that are neither blank nor comments."""
     with path.open("rb") as file:
         content = file.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:

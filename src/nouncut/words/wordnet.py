@@ -52,32 +52,7 @@ LEXICONS = (
 
 
 class Synset(NamedTuple):
-    """One meaning and the words for it.
-
-    Parameters
-    ----------
-    id : str
-        "n" and WordNet 3.0's offset in eight digits, as ImageNet names its classes.
-    lexicon : str
-        The lexicographer file, one of `LEXICONS`.
-    is_instance : bool
-        Whether it is a named entity, such as a person, a city or a river.
-    words : tuple of str
-        The words for it, the usual one first, with spaces.
-    ranks : tuple of int
-        Which sense of each word it is; 1 is the most frequent.
-    hypernyms : tuple of str
-        The ids of the broader synsets that it belongs to.
-    gloss : str
-        Definition and examples.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import load_wordnet
-    >>> dog = load_wordnet()["n02084071"]
-    >>> dog.word, dog.lexicon, dog.words
-    ('dog', 'animal', ('dog', 'domestic dog', 'Canis familiaris'))
-    """
+    """One meaning and the words for it."""
 
     id: str
     lexicon: str
@@ -95,19 +70,7 @@ class Synset(NamedTuple):
 
 @cache
 def load_wordnet() -> Mapping[str, Synset]:
-    """Return all noun synsets by id, in WordNet's order.
-
-    Returns
-    -------
-    mapping of str to Synset
-        82,115 synsets, of which 7,730 are named entities. Read once and read-only.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import load_wordnet
-    >>> len(load_wordnet())
-    82115
-    """
+    """Return all noun synsets by id, in WordNet's order."""
     compressed = (files(__package__) / _TABLE).read_bytes()
     lines = lzma.decompress(compressed).decode("ascii").splitlines()
     synsets = (_parse_row(line) for line in lines)
@@ -115,71 +78,19 @@ def load_wordnet() -> Mapping[str, Synset]:
 
 
 def synsets_of(word: str) -> tuple[Synset, ...]:
-    """Return the meanings of a word, the most frequent first.
-
-    Parameters
-    ----------
-    word : str
-        A noun in the singular; case does not matter, and underscores count as spaces.
-
-    Returns
-    -------
-    tuple of Synset
-        Its senses in WordNet's order; empty for a word that WordNet lacks.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import synsets_of
-    >>> [synset.lexicon for synset in synsets_of("crane")][-2:]
-    ['artifact', 'animal']
-    """
+    """Return the meanings of a word, the most frequent first."""
     table = load_wordnet()
     return tuple(table[id_] for id_ in _word_index().get(fold_word(word), ()))
 
 
 def synonyms(word: str) -> tuple[str, ...]:
-    """Return the other words for any meaning of a word.
-
-    Parameters
-    ----------
-    word : str
-        A noun, as for `synsets_of`.
-
-    Returns
-    -------
-    tuple of str
-        Distinct words, those of the most frequent meaning first.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import synonyms
-    >>> synonyms("automobile")
-    ('car', 'auto', 'machine', 'motorcar')
-    """
+    """Return the other words for any meaning of a word."""
     words = dict.fromkeys(other for synset in synsets_of(word) for other in synset.words)
     return tuple(other for other in words if fold_word(other) != fold_word(word))
 
 
 def hypernym_path(synset: Synset) -> tuple[Synset, ...]:
-    """Return the shortest way from a synset up to "entity", which is above all nouns.
-
-    Parameters
-    ----------
-    synset : Synset
-        Where to start.
-
-    Returns
-    -------
-    tuple of Synset
-        The synset itself, ever broader ones, and "entity". Of equally short ways the one that
-        WordNet lists first.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import hypernym_path, synsets_of
-    >>> [step.word for step in hypernym_path(synsets_of("food")[0])]
-    ['food', 'substance', 'matter', 'physical entity', 'entity']
-    """
+    """Return the shortest way from a synset up to "entity", which is above all nouns."""
     table = load_wordnet()
     paths: list[tuple[Synset, ...]] = [(synset,)]
     seen = {synset.id}
@@ -200,22 +111,6 @@ def hypernym_steps(word: str, other: str) -> int | None:
     A step leads from a synset to a broader one or back. The way goes up from one word to the
     nearest synset above both, then down to the other; over all meanings of both words the
     shortest way counts.
-
-    Parameters
-    ----------
-    word, other : str
-        Nouns, as for `synsets_of`.
-
-    Returns
-    -------
-    int or None
-        0 for synonyms; None where WordNet lacks one of the words.
-
-    Examples
-    --------
-    >>> from nouncut.words.wordnet import hypernym_steps
-    >>> hypernym_steps("car", "automobile"), hypernym_steps("spaniel", "dog")
-    (0, 3)
     """
     heights = _heights(synset.id for synset in synsets_of(word))
     other_heights = _heights(synset.id for synset in synsets_of(other))

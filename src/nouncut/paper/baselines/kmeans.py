@@ -18,36 +18,7 @@ _ROWS_AT_ONCE = 4096
 
 
 class SphericalKMeans(Baseline):
-    """K-means by cosine: centres are mean directions.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_init : int, default=20
-        Restarts from k-means++; the one with the largest sum of cosines is kept.
-    max_iter : int, default=300
-        Most rounds of a restart.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_jobs : int or None, default=None
-        Threads to share the restarts, as in scikit-learn. Labels do not depend on it.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Unit centres, in the order of labels.
-    score_ : float
-        Sum of the cosines between images and their centres.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.kmeans import SphericalKMeans
-    >>> SphericalKMeans(2, random_state=0).fit_predict([[5, 0], [1, 0], [2, 0.1], [0, 3]])
-    array([0, 0, 0, 1])
-    """
+    """K-means by cosine: centres are mean directions."""
 
     def __init__(
         self,
@@ -65,20 +36,7 @@ class SphericalKMeans(Baseline):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, n_features)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-
-        Returns
-        -------
-        SphericalKMeans
-            The fitted estimator.
-        """
+        """Cluster images."""
         features = unit_array(X)
         seeds = check_random_state(self.random_state).randint(2**31, size=self.n_init)
         runs: list[_Partition | None] = [None] * self.n_init
@@ -116,29 +74,7 @@ class _Partition(NamedTuple):
 
 
 def nearest_centers(features: NDArray[Any], centers: NDArray[Any]) -> _Partition:
-    """Return the nearest centre of every image and the cosine with it.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit features.
-    centers : ndarray of shape (n_centers, d)
-        Unit centres.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_images,)
-        Nearest centres.
-    cosines : ndarray of shape (n_images,)
-        The cosines with them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.kmeans import nearest_centers
-    >>> nearest_centers(np.array([[0.6, 0.8]]), np.eye(2)).labels
-    array([1])
-    """
+    """Return the nearest centre of every image and the cosine with it."""
     labels = np.empty(len(features), np.intp)
     cosines = np.empty(len(features), np.float32)
     for first in range(0, len(features), _ROWS_AT_ONCE):

@@ -16,90 +16,24 @@ Measure = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
 class Nearest(NamedTuple):
-    """The nearest images of every image, nearest first.
-
-    Parameters
-    ----------
-    indices : ndarray of shape (n_images, q)
-        Which images.
-    values : ndarray of shape (n_images, q)
-        The measure.
-    """
+    """The nearest images of every image, nearest first."""
 
     indices: NDArray[np.intp]
     values: NDArray[Any]
 
 
 def cosine(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
-    """Return the inner products of rows: cosines, where they have length one.
-
-    Parameters
-    ----------
-    rows, others : ndarray of shape (n, d) and (m, d)
-        Features.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        Inner products.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.neighbors import cosine
-    >>> cosine(np.array([[0.6, 0.8]]), np.eye(2))
-    array([[0.6, 0.8]])
-    """
+    """Return the inner products of rows: cosines, where they have length one."""
     return np.asarray(rows @ others.T)
 
 
 def negative_cityblock(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
-    """Return minus the sums of absolute differences.
-
-    Parameters
-    ----------
-    rows, others : ndarray of shape (n, d) and (m, d)
-        Features.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        Minus the distances.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.neighbors import negative_cityblock
-    >>> negative_cityblock(np.array([[1.0, 0.0]]), np.eye(2))
-    array([[-0., -2.]])
-    """
+    """Return minus the sums of absolute differences."""
     return -np.asarray(cdist(rows, others, "cityblock"))
 
 
 def nearest_images(features: NDArray[Any], q: int, measure: Measure = cosine) -> Nearest:
-    """Find the q other images that every image is nearest to.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Features.
-    q : int
-        How many; all others where there are fewer.
-    measure : callable, default=cosine
-        Takes two arrays of rows; the larger, the nearer.
-
-    Returns
-    -------
-    Nearest
-        Indices and measures; of equally near images the first ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.neighbors import nearest_images
-    >>> nearest_images(np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1).indices.ravel()
-    array([1, 0, 1])
-    """
+    """Find the q other images that every image is nearest to."""
     n_images = len(features)
     q = min(q, n_images - 1)
     indices = np.empty((n_images, q), np.intp)

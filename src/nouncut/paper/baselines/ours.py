@@ -16,95 +16,22 @@ Ensemble = Literal["diffusion", "average", "prompt_mean"]
 
 
 def ours(problem: Problem, seed: int, *, ensemble: Ensemble = "diffusion") -> NDArray[np.intp]:
-    """Cluster with the nouns of TAC's filter: RAD, naive or PE.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images.
-    seed : int
-        Seed.
-    ensemble : {"diffusion", "average", "prompt_mean"}, default="diffusion"
-        The paper's RAD, naive and PE.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Labels.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.method import Problem
-    >>> from nouncut.paper.baselines.ours import ours
-    >>> from nouncut.paper.scores import clustering_scores
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(100, 4, n_prompts=2, random_state=0)
-    >>> nouns = data.noun_features
-    >>> problem = Problem(data.features, data.features, 4, nouns, nouns[0], None, 0.04)
-    >>> clustering_scores(data.labels, ours(problem, seed=0)).acc > 0.9
-    True
-    """
+    """Cluster with the nouns of TAC's filter: RAD, naive or PE."""
     return _cluster(problem, problem.nouns, seed, ensemble)
 
 
 def ours_with_prompt(problem: Problem, seed: int, *, prompt: int) -> NDArray[np.intp]:
-    """Cluster with one prompt alone.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images.
-    seed : int
-        Seed.
-    prompt : int
-        Which one, from 1.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Labels.
-    """
+    """Cluster with one prompt alone."""
     return _cluster(problem, [single_prompt(problem, prompt)], seed)
 
 
 def ours_with_gradnorm_nouns(problem: Problem, seed: int) -> NDArray[np.intp]:
-    """Cluster with the nouns of GradNorm's filter.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images.
-    seed : int
-        Seed.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Labels.
-    """
+    """Cluster with the nouns of GradNorm's filter."""
     return _cluster(problem, gradnorm_nouns(problem, seed), seed)
 
 
 def single_prompt(problem: Problem, prompt: int) -> NDArray[Any]:
-    """Return the noun features of one prompt.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images.
-    prompt : int
-        Which one, from 1.
-
-    Returns
-    -------
-    ndarray of shape (n_nouns, e)
-        Noun features.
-
-    Raises
-    ------
-    ValueError
-        Where the problem has fewer prompts.
-    """
+    """Return the noun features of one prompt."""
     if prompt > len(problem.nouns):
         raise ValueError(
             f"Prompt {prompt} was asked for, but the nouns have {len(problem.nouns)}. "

@@ -24,45 +24,6 @@ class SCAN(Baseline):
     """Train a linear head to give images the clusters of their neighbours [1]_.
 
     The loss is ``-mean log <p, p_neighbour> - 5 H(mean p)``.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_neighbors : int, default=20
-        Nearest images, one of which is drawn for every image in every epoch.
-    n_epochs : int, default=100
-        Epochs, at least.
-    min_steps : int, default=8000
-        Batches to train on at least, where the images are few.
-    batch_size : int, default=128
-        Images in a batch.
-    learning_rate : float, default=1e-4
-        Adam's.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_jobs : int or None, default=1
-        Threads; None for all cores. The last digits of a sum depend on them, so labels may too.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    losses_ : list of float
-        Mean loss of every epoch.
-
-    References
-    ----------
-    .. [1] Van Gansbeke et al., "SCAN: Learning to Classify Images without Labels", ECCV 2020.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.scan import SCAN
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(100, 4, random_state=0)
-    >>> model = SCAN(4, n_epochs=50, min_steps=0, random_state=0).fit(data.features)
-    >>> model.losses_[-1] < model.losses_[0]
-    True
     """
 
     def __init__(
@@ -87,20 +48,7 @@ class SCAN(Baseline):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, n_features)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-
-        Returns
-        -------
-        SCAN
-            The fitted estimator.
-        """
+        """Cluster images."""
         features = unit_array(X)
         nearest = nearest_images(features, self.n_neighbors).indices
         with repeatable(self.random_state, count_threads(self.n_jobs)):

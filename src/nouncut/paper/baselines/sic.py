@@ -39,48 +39,6 @@ class SIC(Baseline):
     the cluster of the nearest text centre. The loss is
     ``-mean log <p, p_neighbour> - 5 H(mean p) + cross-entropy with the pseudo-labels``.
     The number of epochs is fixed beforehand: no label is looked at.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_neighbors : int, default=20
-        Nearest images, one of which is drawn for every image in every epoch.
-    n_epochs : int, default=100
-        Epochs, at least.
-    min_steps : int, default=8000
-        Batches to train on at least, where the images are few.
-    batch_size : int, default=128
-        Images in a batch.
-    learning_rate : float, default=1e-4
-        Adam's.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_jobs : int or None, default=1
-        Threads; None for all cores. The last digits of a sum depend on them, so labels may too.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    losses_ : list of float
-        Mean loss of every epoch.
-    nouns_ : ndarray of shape (n_nouns,)
-        Which candidates took part.
-
-    References
-    ----------
-    .. [1] Cai et al., "Semantic-Enhanced Image Clustering", AAAI 2023.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.sic import SIC
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(100, 4, random_state=0)
-    >>> model = SIC(4, n_epochs=50, min_steps=0, random_state=0)
-    >>> losses = model.fit(data.features, candidate_features=data.noun_features[0]).losses_
-    >>> losses[-1] < losses[0]
-    True
     """
 
     def __init__(
@@ -112,24 +70,7 @@ class SIC(Baseline):
         candidate_features: ArrayLike,
         semantic_features: ArrayLike | None = None,
     ) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, d)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-        candidate_features : array-like of shape (n_candidates, e)
-            Features of the nouns to choose from.
-        semantic_features : array-like of shape (n_images, e), optional
-            Image features to compare with the nouns, where that is another space than X's own.
-
-        Returns
-        -------
-        SIC
-            The fitted estimator.
-        """
+        """Cluster images."""
         images = unit_array(X)
         semantic = (
             images
@@ -185,20 +126,7 @@ class SIC(Baseline):
 
 
 def sic_loss(logits: Tensor, near_logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the loss of a batch.
-
-    Parameters
-    ----------
-    logits, near_logits : Tensor of shape (n, n_clusters)
-        The head's outputs for images, and for a neighbour of each.
-    targets : Tensor of shape (n,)
-        Pseudo-labels.
-
-    Returns
-    -------
-    Tensor
-        The loss; see `SIC`.
-    """
+    """Return the loss of a batch."""
     from torch.nn import functional
 
     from nouncut.paper.baselines.losses import balance, neighbor_consistency
@@ -209,28 +137,7 @@ def sic_loss(logits: Tensor, near_logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def nearby_nouns(centers: NDArray[np.float32], nouns: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Choose the nouns near any centre that are not too common.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (n_centers, e)
-        Unit centres of images.
-    nouns : ndarray of shape (n_nouns, e)
-        Unit noun features.
-
-    Returns
-    -------
-    ndarray of shape (n_kept,)
-        Indices, ascending: the 500 nearest of every centre, without those whose cosine with the
-        mean noun is 0.95 or more. Where that leaves too few for a text centre, common ones stay.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.sic import nearby_nouns
-    >>> nearby_nouns(np.eye(2), np.eye(2))
-    array([0, 1])
-    """
+    """Choose the nouns near any centre that are not too common."""
     kept = np.unique(_largest(centers @ nouns.T, _NOUNS_PER_CENTER))
     mean = unit_rows(nouns.mean(axis=0, keepdims=True))[0]
     telling = kept[nouns[kept] @ mean < _MOST_COMMON]
@@ -240,30 +147,7 @@ def nearby_nouns(centers: NDArray[np.float32], nouns: NDArray[np.float32]) -> ND
 def pseudo_labels(
     confidence: NDArray[np.float32], semantic: NDArray[np.float32], nouns: NDArray[np.float32]
 ) -> NDArray[np.intp]:
-    """Return the cluster that nouns would give every image.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n_images, n_clusters)
-        Cluster probabilities.
-    semantic : ndarray of shape (n_images, e)
-        Unit image features in the space of the nouns.
-    nouns : ndarray of shape (n_nouns, e)
-        Unit noun features.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Pseudo-labels; see `SIC`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.sic import pseudo_labels
-    >>> nouns = np.repeat(np.eye(2), 30, axis=0)
-    >>> pseudo_labels(np.array([[0.9, 0.1], [0.2, 0.8]]), np.eye(2), nouns)
-    array([0, 1])
-    """
+    """Return the cluster that nouns would give every image."""
     n_images, n_clusters = confidence.shape
     n_sure = max(1, round(_CONFIDENT_SHARE * n_images / n_clusters))
     surest = _largest(confidence.T, n_sure).T

@@ -54,41 +54,7 @@ _KERNELS = {
 
 
 class KernelSpectralClustering(Baseline):
-    """Spectral clustering on the nearest neighbours under a kernel.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    kernel : str, default="rbf"
-        With unit features x and y: "linear" ``x.y``, "polynomial" ``(1 + x.y)^3``, "rbf"
-        ``exp(-||x-y||^2 / s)``, "exponential" ``exp(-||x-y|| / s)``, "laplacian"
-        ``exp(-||x-y||_1 / s)``, "sigmoid" ``tanh(x.y)``; negative values count as 0, and s is
-        the mean of the (squared) distance over all pairs of neighbours.
-    n_neighbors : int, default=30
-        Neighbours q that every image keeps.
-    neighbors : {"union", "mutual"}, default="union"
-        Keep an edge that either image chose, or only one that both chose (the paper's Eq. 5,
-        which can leave images without an edge).
-    assign_labels : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
-        How eigenvectors become labels.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    graph_ : csr_array of shape (n_images, n_images)
-        The graph that was cut, before normalisation.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.spectral import KernelSpectralClustering
-    >>> X = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0], [0.1, 1.0]]
-    >>> KernelSpectralClustering(2, n_neighbors=1, random_state=0).fit_predict(X)
-    array([0, 0, 0, 1, 1])
-    """
+    """Spectral clustering on the nearest neighbours under a kernel."""
 
     def __init__(
         self,
@@ -108,20 +74,7 @@ class KernelSpectralClustering(Baseline):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, n_features)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-
-        Returns
-        -------
-        KernelSpectralClustering
-            The fitted estimator.
-        """
+        """Cluster images."""
         rng = check_random_state(self.random_state)
         directed = kernel_graph(unit_array(X), self.kernel, self.n_neighbors)
         self.graph_ = symmetrize_graph(directed, self.neighbors)
@@ -132,32 +85,7 @@ class KernelSpectralClustering(Baseline):
 
 
 def kernel_graph(features: NDArray[Any], kernel: KernelName, q: int) -> csr_array:
-    """Return the directed graph in which every image points at its q nearest images.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, d)
-        Unit image features.
-    kernel : str
-        One of `KERNEL_NAMES`; see `KernelSpectralClustering`.
-    q : int
-        Neighbours to keep; an image is never its own neighbour.
-
-    Returns
-    -------
-    csr_array of shape (n_images, n_images)
-        Kernel values of the edges.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.spectral import kernel_graph
-    >>> z = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    >>> kernel_graph(z, "linear", 1).toarray()
-    array([[0. , 0.8, 0. ],
-           [0.8, 0. , 0. ],
-           [0. , 0.6, 0. ]])
-    """
+    """Return the directed graph in which every image points at its q nearest images."""
     check_choice("kernel", kernel, KERNEL_NAMES)
     measure, weigh = _KERNELS[kernel]
     found = nearest_images(features, q, measure)

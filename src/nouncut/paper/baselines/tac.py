@@ -25,41 +25,7 @@ TAC_TAU = 0.005
 
 
 class TAC(Baseline):
-    """Cluster images by their features beside those of their text counterparts [1]_.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    method : str, default="kmeans"
-        "kmeans" for spherical k-means, or the kernel of a spectral clustering: "linear",
-        "polynomial", "rbf", "exponential", "laplacian" or "sigmoid".
-    tau : float, default=0.005
-        Temperature of the softmax over nouns.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    counterparts_ : ndarray of shape (n_images, e)
-        Unit text counterparts.
-
-    References
-    ----------
-    .. [1] Li et al., "Image Clustering with External Guidance", ICML 2024.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.tac import TAC
-    >>> from nouncut.paper.scores import clustering_scores
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(100, 4, random_state=0)
-    >>> labels = TAC(4, random_state=0).fit_predict(data.features, noun_features=data.noun_features)
-    >>> clustering_scores(data.labels, labels).acc > 0.9
-    True
-    """
+    """Cluster images by their features beside those of their text counterparts [1]_."""
 
     def __init__(
         self,
@@ -82,24 +48,7 @@ class TAC(Baseline):
         noun_features: ArrayLike | Sequence[ArrayLike],
         semantic_features: ArrayLike | None = None,
     ) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, d)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-        noun_features : array-like of shape (n_nouns, e) or sequence of such
-            Features of the positive nouns, one array or one per prompt; prompts are averaged.
-        semantic_features : array-like of shape (n_images, e), optional
-            Image features to compare with the nouns, where that is another space than X's own.
-
-        Returns
-        -------
-        TAC
-            The fitted estimator.
-        """
+        """Cluster images."""
         check_choice("method", self.method, ("kmeans", *KERNEL_NAMES))
         images = unit_array(X)
         semantic = (
@@ -125,28 +74,6 @@ class TAC(Baseline):
 def text_counterparts(
     semantic: NDArray[np.float32], nouns: NDArray[np.float32], tau: float = TAC_TAU
 ) -> NDArray[np.float32]:
-    """Return the mean of the nouns that every image points at.
-
-    Parameters
-    ----------
-    semantic : ndarray of shape (n_images, e)
-        Unit image features in the space of the nouns.
-    nouns : ndarray of shape (n_nouns, e)
-        Unit noun features.
-    tau : float, default=0.005
-        Temperature.
-
-    Returns
-    -------
-    ndarray of shape (n_images, e)
-        ``softmax(x.n / tau) n``, scaled to length one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.baselines.tac import text_counterparts
-    >>> text_counterparts(np.array([[0.6, 0.8]]), np.eye(2)).round(3)
-    array([[0., 1.]])
-    """
+    """Return the mean of the nouns that every image points at."""
     weights = noun_probabilities(semantic, [nouns], tau)[0]
     return np.asarray(unit_rows(weights @ nouns))

@@ -32,17 +32,7 @@ _MANY_CLUSTERS = 100
 
 
 class Schedule(NamedTuple):
-    """How long to train, on batches of what size, at what temperature.
-
-    Parameters
-    ----------
-    n_epochs : int
-        Epochs, at least.
-    batch_size : int
-        Images in a batch.
-    temperature : float
-        Of the contrast between clusters.
-    """
+    """How long to train, on batches of what size, at what temperature."""
 
     n_epochs: int
     batch_size: int
@@ -59,45 +49,6 @@ class TACHeads(Baseline):
     probabilities by the image head and q its counterpart's by the text head, the loss is
     ``D(p, q of a text neighbour) + D(q, p of an image neighbour) - mean log <q, p>
     - 5 (H(mean q) + H(mean p))``. The image head has the last word.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_neighbors : int, default=50
-        Nearest images in either modality, one of which is drawn in every epoch.
-    schedule : Schedule, optional
-        The published one by default: 20 epochs, batches of 512 and temperature 0.5; 100, 8192
-        and 5 for 100 clusters and more.
-    min_steps : int, default=200
-        Batches to train on at least, where the images are few.
-    tau : float, default=0.005
-        Temperature of the softmax over nouns.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    n_jobs : int or None, default=1
-        Threads; None for all cores. The last digits of a sum depend on them, so labels may too.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_images,)
-        Cluster of every image; 0 is the largest.
-    losses_ : list of float
-        Mean loss of every epoch.
-
-    References
-    ----------
-    .. [1] Li et al., "Image Clustering with External Guidance", ICML 2024.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.tac_heads import TACHeads
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> data = make_clip_like(200, 4, dim=64, random_state=0)
-    >>> model = TACHeads(4, min_steps=30, random_state=0)
-    >>> losses = model.fit(data.features, noun_features=data.noun_features).losses_
-    >>> losses[-1] < losses[0]
-    True
     """
 
     def __init__(
@@ -127,24 +78,7 @@ class TACHeads(Baseline):
         noun_features: ArrayLike | Sequence[ArrayLike],
         semantic_features: ArrayLike | None = None,
     ) -> Self:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_images, d)
-            Image features, of any length.
-        y : ignored
-            Not used, present for scikit-learn's API.
-        noun_features : array-like of shape (n_nouns, e) or sequence of such
-            Features of the positive nouns, one array or one per prompt; prompts are averaged.
-        semantic_features : array-like of shape (n_images, e), optional
-            Image features to compare with the nouns, where that is another space than X's own.
-
-        Returns
-        -------
-        TACHeads
-            The fitted estimator.
-        """
+        """Cluster images."""
         images = unit_array(X)
         semantic = (
             images
@@ -205,22 +139,7 @@ class _Side:
 
 
 def heads_loss(p: Tensor, q: Tensor, p_near: Tensor, q_near: Tensor, temperature: float) -> Tensor:
-    """Return the loss of a batch.
-
-    Parameters
-    ----------
-    p, q : Tensor of shape (n, n_clusters)
-        Probabilities by the image head and by the text head.
-    p_near, q_near : Tensor of shape (n, n_clusters)
-        Those of an image neighbour and of a text neighbour.
-    temperature : float
-        Of the contrast between clusters.
-
-    Returns
-    -------
-    Tensor
-        The loss; see `TACHeads`.
-    """
+    """Return the loss of a batch."""
     from nouncut.paper.baselines.losses import balance, cluster_contrast, neighbor_consistency
 
     contrast = cluster_contrast(p, q_near, temperature) + cluster_contrast(q, p_near, temperature)

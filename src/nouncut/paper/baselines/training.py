@@ -26,31 +26,7 @@ BALANCE_WEIGHT = 5.0
 def repeatable(
     random_state: int | np.random.RandomState | None, n_threads: int = 1
 ) -> Iterator[None]:
-    """Seed torch and limit its threads and BLAS's for a while, and leave all as they were.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        Seed.
-    n_threads : int, default=1
-        Threads.
-
-    Raises
-    ------
-    ImportError
-        Where torch is not installed.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nouncut.paper.baselines.training import repeatable
-    >>> draws = []
-    >>> for _ in range(2):
-    ...     with repeatable(0):
-    ...         draws.append(torch.rand(1).item())
-    >>> draws[0] == draws[1]
-    True
-    """
+    """Seed torch and limit its threads and BLAS's for a while, and leave all as they were."""
     try:
         import torch
     except ImportError as error:
@@ -72,28 +48,6 @@ def count_epochs(n_images: int, batch_size: int, n_epochs: int, min_steps: int) 
 
     Epochs were published for data sets of many thousand images; a small one has few batches, and
     as many epochs would end long before the head has learnt anything.
-
-    Parameters
-    ----------
-    n_images : int
-        Images.
-    batch_size : int
-        Images in a batch.
-    n_epochs : int
-        Epochs as published.
-    min_steps : int
-        Batches to train on at least.
-
-    Returns
-    -------
-    int
-        Epochs.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.training import count_epochs
-    >>> count_epochs(50_000, 512, 20, 500), count_epochs(1_000, 512, 20, 500)
-    (20, 250)
     """
     return max(n_epochs, -(-min_steps // _count_batches(n_images, batch_size)))
 
@@ -109,48 +63,7 @@ def train(
     betas: tuple[float, float] = (0.9, 0.999),
     before_epoch: Callable[[], None] = lambda: None,
 ) -> list[float]:
-    """Minimise a loss with Adam.
-
-    Parameters
-    ----------
-    parameters : iterable of Parameter
-        What to train.
-    loss_of : callable
-        Takes the indices of a batch's images and returns their loss.
-    n_images : int
-        Images; every epoch sees each once.
-    n_epochs, batch_size : int
-        Epochs, and images in a batch; batches are as even as they can be.
-    learning_rate : float
-        Adam's.
-    betas : tuple of float, default=(0.9, 0.999)
-        Adam's.
-    before_epoch : callable, optional
-        Called at the start of every epoch.
-
-    Returns
-    -------
-    list of float
-        The mean loss of every epoch.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nouncut.paper.baselines.training import repeatable, train
-    >>> target = torch.tensor([1.0, 3.0])
-    >>> guess = torch.nn.Parameter(torch.zeros(()))
-    >>> with repeatable(0):
-    ...     losses = train(
-    ...         [guess],
-    ...         lambda batch: ((target[batch] - guess) ** 2).mean(),
-    ...         2,
-    ...         n_epochs=300,
-    ...         batch_size=2,
-    ...         learning_rate=0.1,
-    ...     )
-    >>> round(guess.item(), 2), losses[-1] < losses[0]
-    (2.0, True)
-    """
+    """Minimise a loss with Adam."""
     import torch
 
     optimizer = torch.optim.Adam(list(parameters), lr=learning_rate, betas=betas, fused=True)
@@ -170,27 +83,7 @@ def train(
 
 
 def one_of_each(neighbors: Tensor, batch: Tensor) -> Tensor:
-    """Draw one neighbour of every image of a batch.
-
-    Parameters
-    ----------
-    neighbors : Tensor of shape (n_images, q)
-        Neighbours of all images.
-    batch : Tensor of shape (n,)
-        Indices of the batch's images.
-
-    Returns
-    -------
-    Tensor of shape (n,)
-        Indices of neighbours.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nouncut.paper.baselines.training import one_of_each
-    >>> one_of_each(torch.tensor([[1, 1], [0, 0]]), torch.tensor([1, 0]))
-    tensor([0, 1])
-    """
+    """Draw one neighbour of every image of a batch."""
     import torch
 
     return neighbors[batch, torch.randint(neighbors.shape[1], batch.shape)]

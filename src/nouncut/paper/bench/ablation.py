@@ -48,19 +48,7 @@ _DEFAULTS: dict[Parameter, float] = {"q": 30, "mu": 0.1, "lambda": 10.0}
 
 @dataclass(frozen=True)
 class Curve:
-    """Scores as one parameter changes.
-
-    Parameters
-    ----------
-    parameter : {"tau", "q", "mu", "lambda"}
-        The parameter.
-    values : tuple of float
-        What it was set to.
-    default : float
-        What it is otherwise.
-    scores : ndarray of shape (n_values, n_seeds, 3)
-        NMI, ACC and ARI in per cent.
-    """
+    """Scores as one parameter changes."""
 
     parameter: Parameter
     values: tuple[float, ...]
@@ -68,13 +56,7 @@ class Curve:
     scores: NDArray[np.float64]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per value and metric.
-
-        Returns
-        -------
-        list of dict
-            For CSV and JSON.
-        """
+        """Return one record per value and metric."""
         return [
             {
                 "parameter": self.parameter,
@@ -89,36 +71,7 @@ class Curve:
 
 
 def parameter_values(parameter: Parameter, problem: Problem) -> tuple[tuple[float, ...], float]:
-    """Return what a parameter is set to, and what it is otherwise.
-
-    Parameters
-    ----------
-    parameter : {"tau", "q", "mu", "lambda"}
-        The parameter.
-    problem : Problem
-        The images and nouns; a temperature means another thing for every model, and no image has
-        more neighbours than there are others.
-
-    Returns
-    -------
-    values : tuple of float
-        Ascending.
-    default : float
-        One of them.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.method import Problem
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.paper.bench.ablation import parameter_values
-    >>> data = make_clip_like(60, 3, n_prompts=1, random_state=0)
-    >>> nouns = data.noun_features
-    >>> problem = Problem(data.features, data.features, 3, nouns, nouns[0], None, 0.04)
-    >>> parameter_values("tau", problem)
-    ((0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.16), 0.04)
-    >>> parameter_values("q", problem)
-    ((5, 10, 20, 30, 50), 30)
-    """
+    """Return what a parameter is set to, and what it is otherwise."""
     if parameter == "tau":
         default = _tau(problem)
         return tuple(float(f"{factor * default:.3g}") for factor in _TAU_FACTORS), default
@@ -127,29 +80,7 @@ def parameter_values(parameter: Parameter, problem: Problem) -> tuple[tuple[floa
 
 
 def ablate(subject: Subject, workshop: Workshop, parameter: Parameter, seeds: int = 5) -> Curve:
-    """Score our method as one parameter changes; what has been computed is kept.
-
-    Parameters
-    ----------
-    subject : Subject
-        The data set.
-    workshop : Workshop
-        The model, the nouns and the store.
-    parameter : {"tau", "q", "mu", "lambda"}
-        The parameter.
-    seeds : int, default=5
-        Runs per value.
-
-    Returns
-    -------
-    Curve
-        The scores.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.ablation import ablate
-    >>> ablate(subject, workshop, "tau")  # doctest: +SKIP
-    """
+    """Score our method as one parameter changes; what has been computed is kept."""
     folder = ResultFolder(workshop.output / "results")
     report = workshop.progress or silent
     values, default = parameter_values(parameter, subject.problem(0))
@@ -172,49 +103,14 @@ def ablate(subject: Subject, workshop: Workshop, parameter: Parameter, seeds: in
 
 @dataclass(frozen=True)
 class Convergence:
-    """The diffusion step by step.
-
-    Parameters
-    ----------
-    objective : tuple of float
-        Eq. 9 after every outer step.
-    nmi : tuple of float
-        The score, in per cent, of stopping there.
-    """
+    """The diffusion step by step."""
 
     objective: tuple[float, ...]
     nmi: tuple[float, ...]
 
 
 def convergence(problem: Problem, labels: NDArray[Any], seed: int = 0) -> Convergence:
-    """Follow the diffusion: up to 1,000 images by single steps of the published iteration.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images and nouns.
-    labels : ndarray of shape (n_images,)
-        Classes.
-    seed : int, default=0
-        Seed.
-
-    Returns
-    -------
-    Convergence
-        Objective and score after every step.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.method import Problem
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.paper.bench.ablation import convergence
-    >>> data = make_clip_like(100, 4, n_prompts=2, random_state=0)
-    >>> nouns = data.noun_features
-    >>> problem = Problem(data.features, data.features, 4, nouns, nouns[0], None, 0.04)
-    >>> found = convergence(problem, data.labels)
-    >>> len(found.objective) == len(found.nmi)
-    True
-    """
+    """Follow the diffusion: up to 1,000 images by single steps of the published iteration."""
     options = _SINGLE_STEPS if len(labels) <= _MOST_STEPWISE else {}
     whole = _fit(problem, seed, options)
     steps = range(1, len(whole.objective_) + 1)
@@ -226,36 +122,7 @@ def convergence(problem: Problem, labels: NDArray[Any], seed: int = 0) -> Conver
 def affinities(
     problem: Problem, labels: NDArray[Any], *, most: int = 600, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the affinities that the paper shows, images sorted by class.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images and nouns.
-    labels : ndarray of shape (n_images,)
-        Classes.
-    most : int, default=600
-        Images to show; of more, a random part.
-    seed : int, default=0
-        Of that part.
-
-    Returns
-    -------
-    dict
-        By title, matrices of numbers from 0 to 1: an RBF kernel of image features, one of TAC's
-        features, and our kernel.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.method import Problem
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.paper.bench.ablation import affinities
-    >>> data = make_clip_like(100, 4, n_prompts=2, random_state=0)
-    >>> nouns = data.noun_features
-    >>> problem = Problem(data.features, data.features, 4, nouns, nouns[0], None, 0.04)
-    >>> {title: found.shape for title, found in affinities(problem, data.labels, most=50).items()}
-    {'images, RBF': (50, 50), 'TAC, RBF': (50, 50), 'ours': (50, 50)}
-    """
+    """Return the affinities that the paper shows, images sorted by class."""
     shown = np.random.default_rng(seed).permutation(len(labels))[:most]
     shown = np.sort(shown)[np.argsort(labels[np.sort(shown)], kind="stable")]
     visual = unit_rows(problem.visual)[shown]

@@ -22,19 +22,7 @@ _FLAT = 0.005
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a chart.
-
-    Parameters
-    ----------
-    name : str
-        What it shows.
-    values : sequence of float
-        One per step.
-    deviations : sequence of float, optional
-        Drawn as bars.
-    on_the_right : bool, default=False
-        Whether it has the right axis.
-    """
+    """A line of a chart."""
 
     name: str
     values: Sequence[float]
@@ -45,33 +33,7 @@ class Series:
 def line_chart(
     title: str, label: str, steps: Sequence[str], series: Sequence[Series], mark: int | None = None
 ) -> Drawing:
-    """Draw lines over equal steps.
-
-    Parameters
-    ----------
-    title : str
-        Above the chart.
-    label : str
-        Below the axis.
-    steps : sequence of str
-        What the steps are called.
-    series : sequence of Series
-        The lines.
-    mark : int, optional
-        The step that is set apart, as what is used otherwise.
-
-    Returns
-    -------
-    Drawing
-        The chart.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.charts import Series, line_chart
-    >>> chart = line_chart("CIFAR-10", "tau", ["0.02", "0.04"], [Series("NMI", [81.0, 83.3])], 1)
-    >>> chart.shapes[0].text
-    'CIFAR-10'
-    """
+    """Draw lines over equal steps."""
     base = _HEIGHT - _BOTTOM
     shapes: list[Shape] = [
         Text(_WIDTH / 2, 18, title, "ink", "middle", 14),
@@ -97,27 +59,7 @@ def line_chart(
 
 
 def matrix_chart(title: str, matrices: Mapping[str, NDArray[np.float64]]) -> Drawing:
-    """Draw matrices side by side.
-
-    Parameters
-    ----------
-    title : str
-        Above them.
-    matrices : mapping of str to ndarray of shape (n, n)
-        Numbers from 0 to 1, by title.
-
-    Returns
-    -------
-    Drawing
-        The chart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.bench.charts import matrix_chart
-    >>> matrix_chart("ImageNet-Dogs", {"ours": np.eye(3)}).width
-    308.0
-    """
+    """Draw matrices side by side."""
     width = len(matrices) * (_SIDE + _GAP) + _GAP
     shapes: list[Shape] = [Text(width / 2, 20, title, "ink", "middle", 14)]
     for number, (name, values) in enumerate(matrices.items()):

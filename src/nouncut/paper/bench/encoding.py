@@ -25,49 +25,14 @@ _KEYS_AT_ONCE = 4096
 
 
 class EncodedSource(NamedTuple):
-    """The images of a source that have features.
-
-    Parameters
-    ----------
-    images : EncodedImages
-        With their features.
-    kept : ndarray of shape (n_images,)
-        Their places in the source; broken images are left out.
-    """
+    """The images of a source that have features."""
 
     images: EncodedImages
     kept: NDArray[np.intp]
 
 
 def source_keys(source: ImageSource, folder: Path, progress: Progress | None = None) -> list[str]:
-    """Return the keys of a source's images, reading its files only if they are new or changed.
-
-    Parameters
-    ----------
-    source : ImageSource
-        The images.
-    folder : Path
-        Where keys are kept.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-
-    Returns
-    -------
-    list of str
-        One per image.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.bench.encoding import source_keys
-    >>> from nouncut.paper.datasets.dataset import FileImages
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "a.jpg").write_bytes(b"pixels")
-    ...     source_keys(FileImages((Path(folder, "a.jpg"),)), Path(folder))
-    6
-    ['e3e4e4aa15c8eae7aade44dc94db823fa1da8230']
-    """
+    """Return the keys of a source's images, reading its files only if they are new or changed."""
     path = folder / f"keys-{source.stamp()}.npy"
     if path.exists():
         stored: list[str] = np.load(path, allow_pickle=False).tolist()
@@ -93,37 +58,7 @@ def encode_source(
     store: FeatureStore,
     progress: Progress | None = None,
 ) -> EncodedSource:
-    """Encode the images that have no features yet.
-
-    Parameters
-    ----------
-    source : ImageSource
-        The images.
-    keys : sequence of str
-        From `source_keys`.
-    encoder : Encoder
-        The model.
-    store : FeatureStore
-        Where features are kept.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-
-    Returns
-    -------
-    EncodedSource
-        The images with features.
-
-    Raises
-    ------
-    InputError
-        If no image can be opened.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.encoding import encode_source, source_keys
-    >>> keys = source_keys(dataset.test, folder)  # doctest: +SKIP
-    >>> encode_source(dataset.test, keys, encoder, store).images.semantic()  # doctest: +SKIP
-    """
+    """Encode the images that have no features yet."""
     report = progress or silent
     space = _image_space(encoder)
     missing = store.missing(space, keys)

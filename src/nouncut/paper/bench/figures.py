@@ -19,52 +19,14 @@ from nouncut.report.drawing import Drawing, to_picture, to_svg
 def draw_ablation(
     subject: Subject, workshop: Workshop, parameter: Parameter, seeds: int = 5
 ) -> list[Path]:
-    """Draw how scores change with a parameter.
-
-    Parameters
-    ----------
-    subject : Subject
-        The data set.
-    workshop : Workshop
-        The model, and the folder that figures go to.
-    parameter : {"tau", "q", "mu", "lambda"}
-        The parameter.
-    seeds : int, default=5
-        Runs per value.
-
-    Returns
-    -------
-    list of Path
-        An SVG, a PNG and a CSV file.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.figures import draw_ablation
-    >>> draw_ablation(subject, workshop, "tau")  # doctest: +SKIP
-    """
+    """Draw how scores change with a parameter."""
     curve = ablate(subject, workshop, parameter, seeds)
     rows = curve.records()
     return _write(subject, workshop, parameter, _curve_chart(subject.name, curve, rows), rows)
 
 
 def draw_convergence(subject: Subject, workshop: Workshop) -> list[Path]:
-    """Draw the objective and the score at every step of the diffusion.
-
-    Parameters
-    ----------
-    subject, workshop
-        As for `draw_ablation`.
-
-    Returns
-    -------
-    list of Path
-        An SVG, a PNG and a CSV file.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.figures import draw_convergence
-    >>> draw_convergence(subject, workshop)  # doctest: +SKIP
-    """
+    """Draw the objective and the score at every step of the diffusion."""
     found = convergence(subject.problem(0), subject.labels)
     steps = [str(step + 1) for step in range(len(found.nmi))]
     chart = line_chart(
@@ -81,23 +43,7 @@ def draw_convergence(subject: Subject, workshop: Workshop) -> list[Path]:
 
 
 def draw_affinities(subject: Subject, workshop: Workshop) -> list[Path]:
-    """Draw affinity matrices, images sorted by class.
-
-    Parameters
-    ----------
-    subject, workshop
-        As for `draw_ablation`.
-
-    Returns
-    -------
-    list of Path
-        An SVG and a PNG file.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.figures import draw_affinities
-    >>> draw_affinities(subject, workshop)  # doctest: +SKIP
-    """
+    """Draw affinity matrices, images sorted by class."""
     matrices = affinities(subject.problem(0), subject.labels)
     return _write(subject, workshop, "affinity", matrix_chart(subject.name, matrices), [])
 

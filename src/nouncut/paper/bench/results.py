@@ -16,15 +16,7 @@ from nouncut.paper.scores import ClusteringScores
 
 @dataclass(frozen=True)
 class Result:
-    """What a method did once.
-
-    Parameters
-    ----------
-    nmi, acc, ari : float
-        Scores as fractions.
-    seconds : float
-        Time of the method alone: features and nouns were there.
-    """
+    """What a method did once."""
 
     nmi: float
     acc: float
@@ -42,69 +34,22 @@ class ResultFolder:
 
     A result is found by everything that decides it: the images, the model, the nouns, the method,
     the seed and nouncut's version.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they are.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.bench.results import Result, ResultFolder
-    >>> facts = {"dataset": "CIFAR-10", "model_name": "mini", "method": "ours", "seed": 0}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     results = ResultFolder(Path(folder))
-    ...     results.write(facts, Result(0.83, 0.92, 0.83, 1.5))
-    ...     results.read(facts), results.read(facts | {"seed": 1})
-    (Result(nmi=0.83, acc=0.92, ari=0.83, seconds=1.5), None)
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, facts: Mapping[str, Any]) -> Result | None:
-        """Return a result that is there.
-
-        Parameters
-        ----------
-        facts : mapping
-            What decides it.
-
-        Returns
-        -------
-        Result or None
-            None if it has to be computed.
-        """
+        """Return a result that is there."""
         content = self.read_any(facts)
         return None if content is None else Result(**content)
 
     def write(self, facts: Mapping[str, Any], result: Result) -> None:
-        """Keep a result.
-
-        Parameters
-        ----------
-        facts : mapping
-            What decides it.
-        result : Result
-            The result.
-        """
+        """Keep a result."""
         self.write_any(facts, asdict(result))
 
     def read_any(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return any numbers that are there.
-
-        Parameters
-        ----------
-        facts : mapping
-            What decides them.
-
-        Returns
-        -------
-        dict or None
-            The numbers.
-        """
+        """Return any numbers that are there."""
         path = self._path(facts)
         if not path.exists():
             return None
@@ -112,15 +57,7 @@ class ResultFolder:
         return content
 
     def write_any(self, facts: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
-        """Keep any numbers.
-
-        Parameters
-        ----------
-        facts : mapping
-            What decides them.
-        numbers : mapping
-            The numbers.
-        """
+        """Keep any numbers."""
         content = {"result": dict(numbers), "nouncut": __version__, **facts}
         write_whole_json(self._path(facts), content)
 

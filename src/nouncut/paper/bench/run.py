@@ -37,29 +37,7 @@ from nouncut.words.word_lists import read_words
 
 @dataclass(frozen=True)
 class Plan:
-    """What a benchmark is to do.
-
-    Parameters
-    ----------
-    layout : Layout
-        The table.
-    data : tuple of str
-        Data sets and folders, as `nouncut.paper.datasets.registry.load_dataset` takes them.
-    models : tuple of str
-        Models, as `nouncut.models.choose.load_encoder` takes them.
-    output : Path
-        Where results are kept.
-    data_root : Path, optional
-        The folder that holds the data sets' folders.
-    seeds : int, default=5
-        Runs per method.
-    vocabulary : Path, optional
-        A file of nouns to choose from instead of WordNet's.
-    quick_nouns : bool, default=False
-        Choose nouns without prompts around them, whatever the model.
-    again : bool, default=False
-        Compute results that are there already again.
-    """
+    """What a benchmark is to do."""
 
     layout: Layout
     data: tuple[str, ...]
@@ -74,17 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class StageTimes:
-    """Seconds of our method's stages on one data set.
-
-    Parameters
-    ----------
-    dataset, model : str
-        What was clustered.
-    n_images, n_clusters : int
-        How much there was.
-    seconds : dict
-        Means over seeds, by stage.
-    """
+    """Seconds of our method's stages on one data set."""
 
     dataset: str
     model: str
@@ -95,19 +63,7 @@ class StageTimes:
 
 @dataclass
 class Benchmark:
-    """What a benchmark found.
-
-    Parameters
-    ----------
-    tables : list of Table
-        One per model.
-    times : list of StageTimes
-        For the table of times alone.
-    n_computed, n_kept : int
-        Results that were computed now, and that were there.
-    notes : list of str
-        What the reader should know.
-    """
+    """What a benchmark found."""
 
     tables: list[Table] = field(default_factory=list)
     times: list[StageTimes] = field(default_factory=list)
@@ -117,35 +73,7 @@ class Benchmark:
 
 
 def run_benchmark(plan: Plan, progress: Progress | None = None) -> Benchmark:
-    """Run a benchmark, or what is left of it.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to do.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-
-    Returns
-    -------
-    Benchmark
-        The tables.
-
-    Raises
-    ------
-    nouncut.paper.datasets.dataset.DatasetFilesError
-        If files of a data set are missing.
-    nouncut.errors.ModelError
-        If a model, or torch for a method that needs it, cannot be had.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.bench.run import Plan, run_benchmark
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> plan = Plan(table_layout("rad"), ("cifar-10",), ("ViT-B/32",), Path("out"), Path("data"))
-    >>> run_benchmark(plan)  # doctest: +SKIP
-    """
+    """Run a benchmark, or what is left of it."""
     check_torch(plan.layout)
     # Missing files are found before a model is loaded.
     datasets = [load_dataset(data, plan.data_root) for data in plan.data]
@@ -160,24 +88,7 @@ def run_benchmark(plan: Plan, progress: Progress | None = None) -> Benchmark:
 
 
 def check_torch(layout: Layout) -> None:
-    """Refuse a table that cannot be filled without torch where there is none.
-
-    Parameters
-    ----------
-    layout : Layout
-        The table.
-
-    Raises
-    ------
-    nouncut.errors.ModelError
-        If a method needs torch.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.run import check_torch
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> check_torch(table_layout("rad"))
-    """
+    """Refuse a table that cannot be filled without torch where there is none."""
     trained = [row.method for row in layout.rows if row.method and METHODS[row.method].needs_torch]
     if trained and find_spec("torch") is None:
         raise ModelError(
@@ -187,27 +98,7 @@ def check_torch(layout: Layout) -> None:
 
 
 def open_workshop(plan: Plan, encoder: Encoder, progress: Progress | None = None) -> Workshop:
-    """Return what all data sets of a benchmark share.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to do.
-    encoder : Encoder
-        The model.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-
-    Returns
-    -------
-    Workshop
-        The model, the nouns and the store.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.run import open_workshop
-    >>> open_workshop(plan, encoder)  # doctest: +SKIP
-    """
+    """Return what all data sets of a benchmark share."""
     if plan.vocabulary is not None:
         words = read_words(plan.vocabulary)
     else:

@@ -34,23 +34,7 @@ _PLAIN = ("{}",)
 
 @dataclass(frozen=True)
 class Workshop:
-    """What all data sets of a benchmark share.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The model.
-    words : tuple of str
-        The nouns to choose from.
-    filter_templates : tuple of str
-        The prompts that nouns are chosen with.
-    store : FeatureStore
-        Where features are kept.
-    output : Path
-        Where results are kept.
-    progress : callable, optional
-        Called with the stage, the number done and of all.
-    """
+    """What all data sets of a benchmark share."""
 
     encoder: Encoder
     words: tuple[str, ...] = field(repr=False)
@@ -71,45 +55,12 @@ class Workshop:
         return mean_prompt_features(self.encode(self.words, self.filter_templates))
 
     def encode(self, words: Sequence[str], templates: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return features of words.
-
-        Parameters
-        ----------
-        words : sequence of str
-            The words.
-        templates : sequence of str
-            Prompts.
-
-        Returns
-        -------
-        list of ndarray of shape (n_words, e)
-            One array per prompt.
-        """
+        """Return features of words."""
         return encode_nouns(words, templates, self.encoder, self.store, progress=self.progress)
 
 
 def filter_templates(encoder: Encoder, quick: bool = False) -> tuple[str, ...]:
-    """Return the prompts that nouns are chosen with.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The model.
-    quick : bool, default=False
-        Use the nouns as they are, which encodes a seventh of the texts.
-
-    Returns
-    -------
-    tuple of str
-        All seven for models of the CLIP family, as published; else the noun alone.
-
-    Examples
-    --------
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.paper.bench.subject import filter_templates
-    >>> filter_templates(load_encoder("ViT-B/32").encoder, quick=True)  # doctest: +SKIP
-    ('{}',)
-    """
+    """Return the prompts that nouns are chosen with."""
     return PROMPTS if encoder.shares_space and not quick else _PLAIN
 
 
@@ -117,24 +68,6 @@ class Subject:
     """One data set under one model.
 
     Images are encoded when it is made; nouns are chosen when a problem is asked for, and kept.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The data set.
-    workshop : Workshop
-        The model, the nouns and the store.
-
-    Attributes
-    ----------
-    name : str
-        The data set.
-    labels : ndarray of shape (n_images,)
-        Classes of the images that could be opened, numbered without gaps.
-    n_clusters : int
-        How many classes there are.
-    n_skipped : int
-        How many images could not be opened.
     """
 
     def __init__(self, dataset: Dataset, workshop: Workshop) -> None:
@@ -149,20 +82,7 @@ class Subject:
         self._class_names = [dataset.class_names[i] for i in present]
 
     def facts(self, seed: int, vocabulary: Vocabulary = "full") -> dict[str, Any]:
-        """Return everything that decides a problem.
-
-        Parameters
-        ----------
-        seed : int
-            The seed.
-        vocabulary : {"full", "without class names"}, default="full"
-            The nouns.
-
-        Returns
-        -------
-        dict
-            For JSON.
-        """
+        """Return everything that decides a problem."""
         workshop = self._workshop
         train = self._train or self._test
         return {
@@ -182,22 +102,7 @@ class Subject:
     def problem(
         self, seed: int, vocabulary: Vocabulary = "full", *, with_gradnorm: bool = False
     ) -> Problem:
-        """Return what methods are given.
-
-        Parameters
-        ----------
-        seed : int
-            Of the choice of nouns.
-        vocabulary : {"full", "without class names"}, default="full"
-            The nouns to choose from.
-        with_gradnorm : bool, default=False
-            Whether GradNorm's nouns are wanted as well.
-
-        Returns
-        -------
-        Problem
-            The images of the test part, with nouns chosen by those of the train part.
-        """
+        """Return what methods are given."""
         workshop = self._workshop
         gradnorm = self._nouns("gradnorm", seed, vocabulary) if with_gradnorm else None
         names = [name.split(",")[0] for name in self._class_names]

@@ -21,27 +21,10 @@ PUBLISHED_SECONDS = {"graphs": 66.0, "diffusion": 492.0, "spectral clustering al
 
 
 class TimedClustering(NTKSpectralClustering):
-    """Our method with a stopwatch.
-
-    Attributes
-    ----------
-    seconds_ : dict
-        Seconds by stage.
-    """
+    """Our method with a stopwatch."""
 
     def fit(self, X: Any, y: object = None, **inputs: Any) -> TimedClustering:
-        """Cluster images.
-
-        Parameters
-        ----------
-        X, y, **inputs
-            As for `NTKSpectralClustering`.
-
-        Returns
-        -------
-        TimedClustering
-            The fitted estimator.
-        """
+        """Cluster images."""
         self.seconds_ = dict.fromkeys(STAGES[:3], 0.0)
         with self._stopwatch("labels and the rest"):
             super().fit(X, y, **inputs)
@@ -66,32 +49,7 @@ class TimedClustering(NTKSpectralClustering):
 
 
 def stage_seconds(problem: Problem, seed: int) -> dict[str, float]:
-    """Measure the stages of our method once.
-
-    Parameters
-    ----------
-    problem : Problem
-        The images and nouns.
-    seed : int
-        Seed.
-
-    Returns
-    -------
-    dict
-        Seconds by stage. "diffusion" includes the eigenvectors that our solver works with;
-        "spectral clustering alone" is what cutting a ready graph takes.
-
-    Examples
-    --------
-    >>> from nouncut.paper.baselines.method import Problem
-    >>> from nouncut.paper.synthetic import make_clip_like
-    >>> from nouncut.paper.bench.timing import stage_seconds
-    >>> data = make_clip_like(200, 4, n_prompts=2, random_state=0)
-    >>> nouns = data.noun_features
-    >>> problem = Problem(data.features, data.features, 4, nouns, nouns[0], None, 0.04)
-    >>> list(stage_seconds(problem, seed=0))
-    ['graphs', 'diffusion', 'labels and the rest', 'spectral clustering alone']
-    """
+    """Measure the stages of our method once."""
     tau: Any = "auto" if problem.tau is None else problem.tau
     model = TimedClustering(problem.n_clusters, tau=tau, random_state=seed)
     model.fit(problem.visual, noun_features=problem.nouns, semantic_features=problem.semantic)

@@ -19,24 +19,7 @@ from nouncut.paper.tables.text import csv_text, latex, markdown, plain_markdown,
 
 
 def setting(command: str) -> dict[str, Any]:
-    """Return when, where and how a benchmark ran.
-
-    Parameters
-    ----------
-    command : str
-        The command.
-
-    Returns
-    -------
-    dict
-        For the heading of its tables.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.writing import setting
-    >>> setting("nouncut bench photos")["command"]
-    'nouncut bench photos'
-    """
+    """Return when, where and how a benchmark ran."""
     return {
         "command": command,
         "date": datetime.now(UTC).date().isoformat(),
@@ -47,27 +30,7 @@ def setting(command: str) -> dict[str, Any]:
 
 
 def benchmark_markdown(found: Benchmark, about: dict[str, Any]) -> str:
-    """Return a benchmark's tables as Markdown.
-
-    Parameters
-    ----------
-    found : Benchmark
-        The benchmark.
-    about : dict
-        From `setting`.
-
-    Returns
-    -------
-    str
-        All tables, under a line on how they were made.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.run import Benchmark
-    >>> from nouncut.paper.bench.writing import benchmark_markdown, setting
-    >>> print(benchmark_markdown(Benchmark(), setting("nouncut bench photos"))[:24])
-    `nouncut bench photos`,
-    """
+    """Return a benchmark's tables as Markdown."""
     line = (
         f"`{about['command'].replace('`', '')}`, {about['date']}, nouncut {about['nouncut']}, "
         f"{about['machine']}."
@@ -80,27 +43,7 @@ def benchmark_markdown(found: Benchmark, about: dict[str, Any]) -> str:
 
 
 def times_markdown(times: Sequence[StageTimes]) -> str:
-    """Return the table of times as Markdown.
-
-    Parameters
-    ----------
-    times : sequence of StageTimes
-        The times.
-
-    Returns
-    -------
-    str
-        One row per data set, then the published one.
-
-    Examples
-    --------
-    >>> from nouncut.paper.bench.run import StageTimes
-    >>> from nouncut.paper.bench.writing import times_markdown
-    >>> from nouncut.paper.bench.timing import STAGES
-    >>> text = times_markdown([StageTimes("pets", "mini", 100, 5, dict.fromkeys(STAGES, 0.5))])
-    >>> text.splitlines()[2]
-    '| pets | mini | 100 | 5 | 0.5 | 0.5 | 0.5 | 0.5 |'
-    """
+    """Return the table of times as Markdown."""
     header = ["data set", "model", "images", "clusters", *(f"{stage} (s)" for stage in STAGES)]
     rows = [
         [
@@ -118,36 +61,7 @@ def times_markdown(times: Sequence[StageTimes]) -> str:
 
 
 def write_benchmark(found: Benchmark, about: dict[str, Any], folder: Path) -> list[Path]:
-    """Write a benchmark's tables.
-
-    Parameters
-    ----------
-    found : Benchmark
-        The benchmark.
-    about : dict
-        From `setting`.
-    folder : Path
-        Where to.
-
-    Returns
-    -------
-    list of Path
-        The files, per table: Markdown, LaTeX, CSV and JSON.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.bench.run import Benchmark
-    >>> from nouncut.paper.bench.writing import setting, write_benchmark
-    >>> from nouncut.paper.tables.table import build_table
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> table = build_table(table_layout("rad"), "mini", ["CIFAR-10"], {})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = write_benchmark(Benchmark([table]), setting("nouncut bench"), Path(folder))
-    >>> [path.name for path in found]
-    ['rad-mini.md', 'rad-mini.tex', 'rad-mini.csv', 'rad-mini.json']
-    """
+    """Write a benchmark's tables."""
     written = []
     for table in found.tables:
         stem = f"{table.layout.name}-{slug(table.model)}"

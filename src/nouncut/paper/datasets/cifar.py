@@ -18,24 +18,7 @@ _PICKLES = {"data_batch_1": "cifar-10-binary.tar.gz", "test": "cifar-100-binary.
 
 
 def load_cifar10(folder: Path) -> Dataset:
-    """Load CIFAR-10.
-
-    Parameters
-    ----------
-    folder : Path
-        ``cifar-10-batches-bin`` as it is unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        50,000 images to choose nouns by and 10,000 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.cifar import load_cifar10
-    >>> load_cifar10(Path("cifar-10-batches-bin"))  # doctest: +SKIP
-    """
+    """Load CIFAR-10."""
     if has_split(folder):
         return load_folders(folder, "CIFAR-10")
     _refuse_pickles(folder)
@@ -46,25 +29,7 @@ def load_cifar10(folder: Path) -> Dataset:
 
 
 def load_cifar20(folder: Path) -> Dataset:
-    """Load CIFAR-100 with its twenty superclasses for classes.
-
-    Parameters
-    ----------
-    folder : Path
-        ``cifar-100-binary`` as it is unpacked, or an image folder with a split, whose folders are
-        the hundred classes or the twenty.
-
-    Returns
-    -------
-    Dataset
-        50,000 images to choose nouns by and 10,000 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.cifar import load_cifar20
-    >>> load_cifar20(Path("cifar-100-binary"))  # doctest: +SKIP
-    """
+    """Load CIFAR-100 with its twenty superclasses for classes."""
     if has_split(folder):
         return _merge_classes(load_folders(folder, "CIFAR-20"))
     _refuse_pickles(folder)
@@ -75,19 +40,7 @@ def load_cifar20(folder: Path) -> Dataset:
 
 
 def superclasses() -> dict[str, tuple[str, ...]]:
-    """Return the twenty superclasses of CIFAR-100 and the classes in them.
-
-    Returns
-    -------
-    dict
-        Classes by superclass, in the order of CIFAR-100's coarse labels.
-
-    Examples
-    --------
-    >>> from nouncut.paper.datasets.cifar import superclasses
-    >>> superclasses()["people"]
-    ('baby', 'boy', 'girl', 'man', 'woman')
-    """
+    """Return the twenty superclasses of CIFAR-100 and the classes in them."""
     rows = (line.split(",") for line in packaged_lines("cifar-20.csv")[1:])
     return {
         name: tuple(fine.replace("_", " ") for fine in classes.split()) for name, classes in rows

@@ -22,14 +22,7 @@ _DIGEST_BYTES = 20
 
 
 class DatasetFilesError(FileNotFoundError):
-    """Raised where the files of a data set are missing or not what they should be.
-
-    Examples
-    --------
-    >>> from nouncut.paper.datasets.dataset import DatasetFilesError
-    >>> print(DatasetFilesError("data: no test_batch.bin"))
-    data: no test_batch.bin
-    """
+    """Raised where the files of a data set are missing or not what they should be."""
 
 
 class ImageSource(Protocol):
@@ -53,29 +46,7 @@ class ImageSource(Protocol):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Labelled images, in the two parts that the paper's protocol asks for.
-
-    Parameters
-    ----------
-    name : str
-        As the paper's tables have it, where they do.
-    train : ImageSource
-        What nouns are chosen by; the same as `test` where there is no other part.
-    test : ImageSource
-        What is clustered and scored.
-    labels : ndarray of shape (n_test,)
-        The class of every test image.
-    class_names : tuple of str
-        The classes in the order of the labels; synonyms are separated by commas.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nouncut.paper.datasets.dataset import Dataset, FileImages
-    >>> images = FileImages(())
-    >>> Dataset("empty", images, images, np.array([], dtype=int), ("cat",)).class_names
-    ('cat',)
-    """
+    """Labelled images, in the two parts that the paper's protocol asks for."""
 
     name: str
     train: ImageSource
@@ -86,39 +57,13 @@ class Dataset:
 
 @dataclass(frozen=True)
 class CentreCrop:
-    """Scale an image to a shortest side and keep its centre, as is usual for ImageNet.
-
-    Parameters
-    ----------
-    shortest : int
-        Shortest side after scaling.
-    side : int
-        Side of the square that is kept.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> from nouncut.paper.datasets.dataset import CentreCrop
-    >>> CentreCrop(256, 224)(Image.new("RGB", (640, 480))).size
-    (224, 224)
-    """
+    """Scale an image to a shortest side and keep its centre, as is usual for ImageNet."""
 
     shortest: int
     side: int
 
     def __call__(self, image: Image.Image) -> Image.Image:
-        """Return the centre of an image.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            The image.
-
-        Returns
-        -------
-        PIL.Image.Image
-            A square.
-        """
+        """Return the centre of an image."""
         least = min(image.size)
         width, height = (int(self.shortest * edge / least) for edge in image.size)
         scaled = image.resize((width, height), Image.Resampling.BICUBIC)
@@ -128,22 +73,7 @@ class CentreCrop:
 
 @dataclass(frozen=True)
 class FileImages:
-    """Images in files of their own.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files.
-    crop : CentreCrop, optional
-        What is done to every image before a model sees it.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.dataset import FileImages
-    >>> len(FileImages((Path("cat.jpg"), Path("dog.jpg"))))
-    2
-    """
+    """Images in files of their own."""
 
     paths: tuple[Path, ...]
     crop: CentreCrop | None = None
@@ -173,31 +103,7 @@ class FileImages:
 
 @dataclass(frozen=True)
 class PixelImages:
-    """Small images of one size, one after the other in files of raw bytes.
-
-    Parameters
-    ----------
-    files : tuple of Path
-        The files.
-    shape : tuple of int
-        Colours, and the two sides in the order of the file.
-    header : int, default=0
-        Bytes before the pixels of every image.
-    by_columns : bool, default=False
-        Whether pixels run down the columns rather than along the rows.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.dataset import PixelImages
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "batch.bin")
-    ...     _ = path.write_bytes(bytes([7] + [255] * 4 + [0] * 8))
-    ...     images = PixelImages((path,), (3, 2, 2), header=1)
-    ...     len(images), images.open(0).getpixel((0, 0)), int(images.headers()[0, 0])
-    (1, (255, 0, 0), 7)
-    """
+    """Small images of one size, one after the other in files of raw bytes."""
 
     files: tuple[Path, ...]
     shape: tuple[int, int, int]
@@ -229,13 +135,7 @@ class PixelImages:
         return _stamp(self.files, repr((self.shape, self.header, self.by_columns)))
 
     def headers(self) -> NDArray[np.uint8]:
-        """Return the bytes before the pixels.
-
-        Returns
-        -------
-        ndarray of shape (n_images, header)
-            The bytes of every image.
-        """
+        """Return the bytes before the pixels."""
         return np.concatenate([records[:, : self.header] for records in self._records])
 
     @cached_property

@@ -16,35 +16,7 @@ from nouncut.paper.datasets.dataset import DatasetFilesError
 
 
 def need(folder: Path, *names: str) -> Path:
-    """Return the first of some files or folders that is there.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to look.
-    *names : str
-        What it may be called.
-
-    Returns
-    -------
-    Path
-        The file or folder.
-
-    Raises
-    ------
-    DatasetFilesError
-        If none is there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.finding import need
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "val").mkdir()
-    ...     need(Path(folder), "test", "val").name
-    'val'
-    """
+    """Return the first of some files or folders that is there."""
     for name in names:
         if (folder / name).exists():
             return folder / name
@@ -52,80 +24,19 @@ def need(folder: Path, *names: str) -> Path:
 
 
 def lines(path: Path) -> list[str]:
-    r"""Return the lines of a text file that say something.
-
-    Parameters
-    ----------
-    path : Path
-        A UTF-8 file.
-
-    Returns
-    -------
-    list of str
-        Stripped lines.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.finding import lines
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "classes.txt")
-    ...     _ = path.write_text("cat\n\ndog\n")
-    ...     lines(path)
-    ['cat', 'dog']
-    """
+    r"""Return the lines of a text file that say something."""
     text = path.read_text("utf-8", errors="surrogateescape")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def packaged_lines(name: str) -> list[str]:
-    """Return the lines of a list that comes with nouncut.
-
-    Parameters
-    ----------
-    name : str
-        The file.
-
-    Returns
-    -------
-    list of str
-        Lines.
-
-    Examples
-    --------
-    >>> from nouncut.paper.datasets.finding import packaged_lines
-    >>> len(packaged_lines("imagenet-dogs.txt"))
-    15
-    """
+    """Return the lines of a list that comes with nouncut."""
     data = files("nouncut.paper.datasets").joinpath("data", name)
     return data.read_text("utf-8").splitlines()
 
 
 def images_in(folder: Path) -> list[Path]:
-    """Return the image files in a folder and its subfolders.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    list of Path
-        Sorted by the bytes of their paths; hidden ones are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.finding import images_in
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("b.jpg", "a.JPEG", "notes.txt"):
-    ...         Path(folder, name).touch()
-    ...     [path.name for path in images_in(Path(folder))]
-    ['a.JPEG', 'b.jpg']
-    """
+    """Return the image files in a folder and its subfolders."""
     return sorted(_walk(folder, image_suffixes()), key=os.fsencode)
 
 
@@ -138,53 +49,12 @@ def _walk(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
 
 
 def subfolders(folder: Path) -> list[Path]:
-    """Return the folders in a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    list of Path
-        Sorted by the bytes of their names; hidden ones are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.finding import subfolders
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("dog", "cat", ".hidden"):
-    ...         Path(folder, name).mkdir()
-    ...     [path.name for path in subfolders(Path(folder))]
-    ['cat', 'dog']
-    """
+    """Return the folders in a folder."""
     found = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
     return sorted(found, key=os.fsencode)
 
 
 def numbered(classes: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
-    """Return classes as their places in a list.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        The class of every image.
-    names : sequence of str
-        All classes.
-
-    Returns
-    -------
-    ndarray of shape (n_images,)
-        Numbers.
-
-    Examples
-    --------
-    >>> from nouncut.paper.datasets.finding import numbered
-    >>> numbered(["dog", "cat"], ["cat", "dog"])
-    array([1, 0])
-    """
+    """Return classes as their places in a list."""
     places = {name: place for place, name in enumerate(names)}
     return np.array([places[name] for name in classes], dtype=np.intp)

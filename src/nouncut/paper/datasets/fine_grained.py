@@ -15,24 +15,7 @@ from nouncut.paper.datasets.folders import class_name, has_split, load_folders
 
 
 def load_aircraft(folder: Path) -> Dataset:
-    """Load FGVC-Aircraft by variants.
-
-    Parameters
-    ----------
-    folder : Path
-        ``fgvc-aircraft-2013b`` as it is unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        6,667 images to choose nouns by (training and validation) and 3,333 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.fine_grained import load_aircraft
-    >>> load_aircraft(Path("fgvc-aircraft-2013b"))  # doctest: +SKIP
-    """
+    """Load FGVC-Aircraft by variants."""
     if has_split(folder):
         return load_folders(folder, "Aircraft")
     data = need(folder, "data")
@@ -52,24 +35,7 @@ def load_aircraft(folder: Path) -> Dataset:
 
 
 def load_food(folder: Path) -> Dataset:
-    """Load Food-101.
-
-    Parameters
-    ----------
-    folder : Path
-        ``food-101`` as it is unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        75,750 images to choose nouns by and 25,250 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.fine_grained import load_food
-    >>> load_food(Path("food-101"))  # doctest: +SKIP
-    """
+    """Load Food-101."""
     if has_split(folder):
         return load_folders(folder, "Food")
     meta, images = need(folder, "meta"), need(folder, "images")
@@ -85,24 +51,7 @@ def load_food(folder: Path) -> Dataset:
 
 
 def load_flowers(folder: Path) -> Dataset:
-    """Load Flowers-102.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``jpg``, ``imagelabels.mat`` and ``setid.mat``, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        2,040 images to choose nouns by (training and validation) and 6,149 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.fine_grained import load_flowers
-    >>> load_flowers(Path("flowers-102"))  # doctest: +SKIP
-    """
+    """Load Flowers-102."""
     if has_split(folder):
         return load_folders(folder, "Flowers")
     classes = np.atleast_1d(_read_mat(need(folder, "imagelabels.mat"))["labels"])
@@ -119,24 +68,7 @@ def load_flowers(folder: Path) -> Dataset:
 
 
 def load_pets(folder: Path) -> Dataset:
-    """Load the Oxford-IIIT Pets by breeds.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``images`` and ``annotations`` as they are unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        3,680 images to choose nouns by and 3,669 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.fine_grained import load_pets
-    >>> load_pets(Path("oxford-iiit-pet"))  # doctest: +SKIP
-    """
+    """Load the Oxford-IIIT Pets by breeds."""
     if has_split(folder):
         return load_folders(folder, "Pets")
     annotations, images = need(folder, "annotations"), need(folder, "images")
@@ -157,26 +89,7 @@ def load_pets(folder: Path) -> Dataset:
 
 
 def load_cars(folder: Path) -> Dataset:
-    """Load the Stanford Cars.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``cars_train``, ``cars_test`` and ``devkit`` as they are unpacked, and
-        ``cars_test_annos_withlabels.mat`` in the devkit or beside it; or an image folder with a
-        split.
-
-    Returns
-    -------
-    Dataset
-        8,144 images to choose nouns by and 8,041 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.fine_grained import load_cars
-    >>> load_cars(Path("stanford-cars"))  # doctest: +SKIP
-    """
+    """Load the Stanford Cars."""
     if has_split(folder):
         return load_folders(folder, "Cars")
     devkit = need(folder, "devkit")

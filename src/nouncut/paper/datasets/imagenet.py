@@ -20,91 +20,22 @@ _DEVKIT = "ILSVRC2012_devkit_t12"
 
 
 def load_imagenet(folder: Path) -> Dataset:
-    """Load ImageNet-1K.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``train`` and ``val``, each with a folder per synset. ``val`` may also be flat, as it
-        is unpacked; the labels are then read from ``ILSVRC2012_devkit_t12`` beside it.
-
-    Returns
-    -------
-    Dataset
-        1,281,167 images to choose nouns by and 50,000 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet
-    >>> load_imagenet(Path("imagenet"))  # doctest: +SKIP
-    """
+    """Load ImageNet-1K."""
     return _load(folder, "ImageNet-1K", None)
 
 
 def load_imagenet10(folder: Path) -> Dataset:
-    """Load the ten classes of ImageNet-10.
-
-    Parameters
-    ----------
-    folder : Path
-        ImageNet-1K as for `load_imagenet`, or a folder of the same form with these classes only.
-
-    Returns
-    -------
-    Dataset
-        13,000 images to choose nouns by and 500 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet10
-    >>> load_imagenet10(Path("imagenet"))  # doctest: +SKIP
-    """
+    """Load the ten classes of ImageNet-10."""
     return _load(folder, "ImageNet-10", packaged_lines("imagenet-10.txt"))
 
 
 def load_imagenet_dogs(folder: Path) -> Dataset:
-    """Load the fifteen breeds of ImageNet-Dogs.
-
-    Parameters
-    ----------
-    folder : Path
-        ImageNet-1K as for `load_imagenet`, or a folder of the same form with these classes only.
-
-    Returns
-    -------
-    Dataset
-        19,500 images to choose nouns by and 750 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet_dogs
-    >>> load_imagenet_dogs(Path("imagenet"))  # doctest: +SKIP
-    """
+    """Load the fifteen breeds of ImageNet-Dogs."""
     return _load(folder, "ImageNet-Dogs", packaged_lines("imagenet-dogs.txt"))
 
 
 def load_imagenet_c(folder: Path) -> Dataset:
-    """Load one corruption of ImageNet-C at one severity.
-
-    Parameters
-    ----------
-    folder : Path
-        Such as ``ImageNet-C/fog/3``: a folder per synset. The paper does not say which it used.
-
-    Returns
-    -------
-    Dataset
-        50,000 images, which nouns are chosen by as well.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet_c
-    >>> load_imagenet_c(Path("ImageNet-C/fog/3"))  # doctest: +SKIP
-    """
+    """Load one corruption of ImageNet-C at one severity."""
     inside = [
         f"{kind.name}/{level.name}" for kind in subfolders(folder) for level in subfolders(kind)
     ]
@@ -117,25 +48,7 @@ def load_imagenet_c(folder: Path) -> Dataset:
 
 
 def load_imagenet_v2(folder: Path) -> Dataset:
-    """Load ImageNet-V2.
-
-    Parameters
-    ----------
-    folder : Path
-        Such as ``imagenetv2-matched-frequency-format-val``: folders 0 to 999, in the order of
-        ImageNet's synsets.
-
-    Returns
-    -------
-    Dataset
-        10,000 images, which nouns are chosen by as well.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet_v2
-    >>> load_imagenet_v2(Path("imagenetv2-matched-frequency-format-val"))  # doctest: +SKIP
-    """
+    """Load ImageNet-V2."""
     images, labels, names = read_classes(folder, IMAGENET_CROP)
     synsets = _synsets()
     renamed = tuple(class_name(synsets[int(n)]) if n.isdecimal() else n for n in names)
@@ -143,24 +56,7 @@ def load_imagenet_v2(folder: Path) -> Dataset:
 
 
 def load_imagenet_sketch(folder: Path) -> Dataset:
-    """Load ImageNet-Sketch, which the paper's tables call ImageNet-S.
-
-    Parameters
-    ----------
-    folder : Path
-        With a folder per synset, in ``sketch`` or at once.
-
-    Returns
-    -------
-    Dataset
-        50,889 images, which nouns are chosen by as well.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.imagenet import load_imagenet_sketch
-    >>> load_imagenet_sketch(Path("sketch"))  # doctest: +SKIP
-    """
+    """Load ImageNet-Sketch, which the paper's tables call ImageNet-S."""
     inside = folder / "sketch"
     return load_folders(inside if inside.is_dir() else folder, "ImageNet-S", crop=IMAGENET_CROP)
 

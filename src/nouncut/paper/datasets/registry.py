@@ -19,19 +19,7 @@ _IMAGENET_SOURCE = (
 
 
 class KnownDataset(NamedTuple):
-    """A data set of the paper.
-
-    Parameters
-    ----------
-    title : str
-        What the paper's tables call it.
-    folders : tuple of str
-        What its folder may be called.
-    source : str
-        Where its official files are.
-    load : callable
-        From its folder to the data set.
-    """
+    """A data set of the paper."""
 
     title: str
     folders: tuple[str, ...]
@@ -148,37 +136,7 @@ _ALIASES = {
 
 
 def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
-    """Load a data set of the paper, or any folder with a folder per class.
-
-    Parameters
-    ----------
-    data : str
-        A name (see `KNOWN`; case and hyphens do not matter), for ImageNet-C with a corruption and
-        a severity ("imagenet-c/fog/3"); or a folder.
-    data_root : Path, optional
-        The folder that holds the data sets' folders.
-
-    Returns
-    -------
-    Dataset
-        The data set.
-
-    Raises
-    ------
-    DatasetFilesError
-        If files are missing; the message says where they can be had.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.registry import load_dataset
-    >>> load_dataset("cifar10", Path("."))
-    Traceback (most recent call last):
-    ...
-    nouncut.paper.datasets.dataset.DatasetFilesError: CIFAR-10 is not in '.': no folder
-    cifar-10-batches-bin or CIFAR-10 or cifar-10-batches-py there. Its official files:
-    https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
-    """
+    """Load a data set of the paper, or any folder with a folder per class."""
     name = find_name(data)
     if name is None or (data_root is None and Path(data).is_dir()):
         return _load_own(data)
@@ -198,24 +156,7 @@ def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
 
 
 def find_name(data: str) -> str | None:
-    """Return which data set of the paper a name stands for.
-
-    Parameters
-    ----------
-    data : str
-        What the user wrote.
-
-    Returns
-    -------
-    str or None
-        A key of `KNOWN`; None if it is something else.
-
-    Examples
-    --------
-    >>> from nouncut.paper.datasets.registry import find_name
-    >>> find_name("CIFAR10"), find_name("imagenet-c/fog/3"), find_name("./photos")
-    ('cifar-10', 'imagenet-c', None)
-    """
+    """Return which data set of the paper a name stands for."""
     first = data.split("/")[0] if data.lower().startswith("imagenet-c/") else data
     for name in (*KNOWN, *_ALIASES):
         if _plain(name) == _plain(first):

@@ -14,24 +14,7 @@ _SHAPE = (3, 96, 96)
 
 
 def load_stl10(folder: Path) -> Dataset:
-    """Load STL-10.
-
-    Parameters
-    ----------
-    folder : Path
-        ``stl10_binary`` as it is unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        5,000 images to choose nouns by and 8,000 to cluster; the unlabelled ones are not used.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.stl import load_stl10
-    >>> load_stl10(Path("stl10_binary"))  # doctest: +SKIP
-    """
+    """Load STL-10."""
     if has_split(folder):
         return load_folders(folder, "STL-10")
     train, test = (

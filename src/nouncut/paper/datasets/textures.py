@@ -10,24 +10,7 @@ from nouncut.paper.datasets.folders import class_name, has_split, load_folders
 
 
 def load_dtd(folder: Path) -> Dataset:
-    """Load DTD, the first of its ten splits.
-
-    Parameters
-    ----------
-    folder : Path
-        ``dtd`` as it is unpacked, or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        3,760 images to choose nouns by (training and validation) and 1,880 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.textures import load_dtd
-    >>> load_dtd(Path("dtd"))  # doctest: +SKIP
-    """
+    """Load DTD, the first of its ten splits."""
     if has_split(folder):
         return load_folders(folder, "DTD")
     lists = need(folder, "labels")

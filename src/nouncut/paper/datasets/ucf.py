@@ -13,25 +13,7 @@ from nouncut.paper.datasets.folders import has_split, load_folders
 
 
 def load_ucf101(folder: Path) -> Dataset:
-    """Load the middle frames of UCF-101, the first of its three splits.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``ucfTrainTestlist`` as it is unpacked, and the middle frame of every video as an
-        image with the video's name, anywhere below; or an image folder with a split.
-
-    Returns
-    -------
-    Dataset
-        9,537 frames to choose nouns by and 3,783 to cluster.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from nouncut.paper.datasets.ucf import load_ucf101
-    >>> load_ucf101(Path("UCF-101"))  # doctest: +SKIP
-    """
+    """Load the middle frames of UCF-101, the first of its three splits."""
     if has_split(folder):
         return load_folders(folder, "UCF-101")
     lists = need(folder, "ucfTrainTestlist")

@@ -48,22 +48,7 @@ _KERNEL_SECTIONS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
-
-    Parameters
-    ----------
-    title : str
-        What stands in the first column.
-    method : str, optional
-        The method of `nouncut.paper.baselines.methods.METHODS` that is run; None for a row that has only
-        published values.
-    published : str, optional
-        What the paper calls it; the title by default.
-    section : str, default=""
-        Heading within the table.
-    vocabulary : {"full", "without class names"}, default="full"
-        Which nouns there are to choose from.
-    """
+    """A row of a table."""
 
     title: str
     method: str | None = None
@@ -74,23 +59,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table has to hold.
-
-    Parameters
-    ----------
-    name : str
-        What it is called on the command line.
-    caption : str
-        What it shows.
-    published : tuple of str
-        The labels of the paper's tables with the same rows.
-    datasets : tuple of str
-        The paper's data sets.
-    models : tuple of str
-        The paper's models.
-    rows : tuple of Row
-        The rows.
-    """
+    """What a table has to hold."""
 
     name: str
     caption: str
@@ -101,46 +70,12 @@ class Layout:
 
 
 def table_layout(name: TableName) -> Layout:
-    """Return one of the paper's tables.
-
-    Parameters
-    ----------
-    name : str
-        The table.
-
-    Returns
-    -------
-    Layout
-        Its rows and columns.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> [row.title for row in table_layout("rad").rows]
-    ['TAC (KMeans)', 'TAC (SC)', 'Ours (naive)', 'Ours (PE)', 'Ours (RAD)']
-    """
+    """Return one of the paper's tables."""
     return _LAYOUTS[name]
 
 
 def method_layout(names: Collection[str] | None = None) -> Layout:
-    """Return a table of methods, one row each.
-
-    Parameters
-    ----------
-    names : collection of str, optional
-        The methods; by default all but those that use a single prompt.
-
-    Returns
-    -------
-    Layout
-        With published values wherever the paper has the method on a data set.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.layouts import method_layout
-    >>> [row.title for row in method_layout(["ours", "clip-kmeans"]).rows]
-    ['CLIP (KMeans)', 'Ours (RAD)']
-    """
+    """Return a table of methods, one row each."""
     chosen = _check(names) if names else [name for name in METHODS if "-prompt-" not in name]
     rows = tuple(
         Row(METHODS[name].title, name, METHODS[name].paper_name)
@@ -151,31 +86,7 @@ def method_layout(names: Collection[str] | None = None) -> Layout:
 
 
 def keep_methods(layout: Layout, names: Collection[str]) -> Layout:
-    """Return a table with some of its methods.
-
-    Parameters
-    ----------
-    layout : Layout
-        The table.
-    names : collection of str
-        The methods to run; rows of published values stay.
-
-    Returns
-    -------
-    Layout
-        The table without the other methods.
-
-    Raises
-    ------
-    ValueError
-        If there is no such method, or none of them is in the table.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.layouts import keep_methods, table_layout
-    >>> [row.title for row in keep_methods(table_layout("rad"), ["ours"]).rows]
-    ['Ours (RAD)']
-    """
+    """Return a table with some of its methods."""
     kept = tuple(row for row in layout.rows if row.method is None or row.method in _check(names))
     if not any(row.method for row in kept):
         there = dict.fromkeys(row.method for row in layout.rows if row.method)

@@ -17,22 +17,7 @@ AVERAGE = "Average"
 
 @dataclass(frozen=True)
 class Cell:
-    """A score.
-
-    Parameters
-    ----------
-    measured : tuple of float
-        One value per seed, in per cent; empty if nothing was measured.
-    published : float or None
-        The paper's value.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.table import Cell
-    >>> cell = Cell((91.0, 93.0), 92.0)
-    >>> cell.mean, round(cell.deviation, 2)
-    (92.0, 1.41)
-    """
+    """A score."""
 
     measured: tuple[float, ...] = ()
     published: float | None = None
@@ -50,17 +35,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of numbers.
-
-    Parameters
-    ----------
-    row : Row
-        What it shows.
-    cells : dict
-        Cells by data set and metric.
-    seconds : float or None
-        Mean time of a run, over data sets and seeds.
-    """
+    """A row of numbers."""
 
     row: Row
     cells: Mapping[tuple[str, str], Cell]
@@ -69,21 +44,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers, of one model.
-
-    Parameters
-    ----------
-    layout : Layout
-        What it shows.
-    model : str
-        The model that features were computed with.
-    backbone : str
-        The model that published values belong to.
-    datasets : tuple of str
-        The data sets, then "Average" if there are several.
-    rows : tuple of TableRow
-        The rows.
-    """
+    """A table of numbers, of one model."""
 
     layout: Layout
     model: str
@@ -92,18 +53,7 @@ class Table:
     rows: tuple[TableRow, ...]
 
     def has_published(self, dataset: str) -> bool:
-        """Tell whether any row has a published value on a data set.
-
-        Parameters
-        ----------
-        dataset : str
-            The data set.
-
-        Returns
-        -------
-        bool
-            Whether its columns are needed.
-        """
+        """Tell whether any row has a published value on a data set."""
         return any(
             row.cells[dataset, metric].published is not None
             for row in self.rows
@@ -113,15 +63,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a method did on a data set.
-
-    Parameters
-    ----------
-    scores : tuple of ClusteringScores
-        One per seed, as fractions.
-    seconds : tuple of float
-        One per seed.
-    """
+    """What a method did on a data set."""
 
     scores: tuple[ClusteringScores, ...]
     seconds: tuple[float, ...]
@@ -133,35 +75,7 @@ def build_table(
     datasets: Sequence[str],
     measured: Mapping[tuple[str, Row], Measured],
 ) -> Table:
-    """Put measured values beside published ones.
-
-    Parameters
-    ----------
-    layout : Layout
-        The table.
-    model : str
-        The model that was used.
-    datasets : sequence of str
-        Names of the data sets.
-    measured : mapping
-        What was measured, by data set and row.
-
-    Returns
-    -------
-    Table
-        The numbers. Rows without any are left out.
-
-    Examples
-    --------
-    >>> from nouncut.paper.scores import ClusteringScores
-    >>> from nouncut.paper.tables.table import Measured, build_table
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> layout = table_layout("rad")
-    >>> ours = Measured((ClusteringScores(0.83, 0.92, 0.83),), (1.5,))
-    >>> table = build_table(layout, "ViT-B/32", ["CIFAR-10"], {("CIFAR-10", layout.rows[-1]): ours})
-    >>> table.rows[-1].cells["CIFAR-10", "ACC"]
-    Cell(measured=(92.0,), published=92.0)
-    """
+    """Put measured values beside published ones."""
     backbone = find_backbone(model, layout)
     rows = []
     for row in layout.rows:
@@ -180,27 +94,7 @@ def build_table(
 
 
 def find_backbone(model: str, layout: Layout) -> str:
-    """Return the model whose published values stand beside measured ones.
-
-    Parameters
-    ----------
-    model : str
-        The model that was used.
-    layout : Layout
-        The table.
-
-    Returns
-    -------
-    str
-        The same model where the paper has it, else the paper's first in that table.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.table import find_backbone
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> find_backbone("mini", table_layout("openclip"))
-    'OpenCLIP ViT-B/32'
-    """
+    """Return the model whose published values stand beside measured ones."""
     known = {value.backbone for value in published_values() if value.table in layout.published}
     for name in (model, *layout.models):
         if _backbone(name) in known:

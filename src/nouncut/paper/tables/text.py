@@ -20,28 +20,7 @@ _LATEX = {
 
 
 def markdown(table: Table) -> str:
-    """Return a table as Markdown.
-
-    Parameters
-    ----------
-    table : Table
-        The numbers.
-
-    Returns
-    -------
-    str
-        With a line on what is published, and the test over data sets where there are several. The
-        best measured value of a column is bold.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.table import build_table
-    >>> from nouncut.paper.tables.text import markdown
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> text = markdown(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
-    >>> print(text.splitlines()[2][:66])
-    | method | CIFAR-10 NMI | published | CIFAR-10 ACC | published | C
-    """
+    """Return a table as Markdown."""
     header = ["method", *(_column_titles(table)), "s per run"]
     body = []
     for section, row in _with_sections(table):
@@ -54,27 +33,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    r"""Return a table as LaTeX, for the package booktabs.
-
-    Parameters
-    ----------
-    table : Table
-        The numbers.
-
-    Returns
-    -------
-    str
-        A ``table`` environment.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.table import build_table
-    >>> from nouncut.paper.tables.text import latex
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> text = latex(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
-    >>> text.splitlines()[0]
-    '\\begin{table}'
-    """
+    r"""Return a table as LaTeX, for the package booktabs."""
     titles = _column_titles(table)
     lines = [
         r"\begin{table}",
@@ -95,27 +54,7 @@ def latex(table: Table) -> str:
 
 
 def records(table: Table) -> list[dict[str, Any]]:
-    """Return a table as one record per cell.
-
-    Parameters
-    ----------
-    table : Table
-        The numbers.
-
-    Returns
-    -------
-    list of dict
-        For JSON.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.table import build_table
-    >>> from nouncut.paper.tables.text import records
-    >>> from nouncut.paper.tables.layouts import table_layout
-    >>> found = records(build_table(table_layout("rad"), "ViT-B/32", ["CIFAR-10"], {}))
-    >>> found[0]["title"], found[0]["published"]
-    ('TAC (KMeans)', 80.8)
-    """
+    """Return a table as one record per cell."""
     return [
         {
             "table": table.layout.name,
@@ -139,24 +78,7 @@ def records(table: Table) -> list[dict[str, Any]]:
 
 
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:
-    r"""Return records as CSV.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Records with the same fields.
-
-    Returns
-    -------
-    str
-        With a header.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.text import csv_text
-    >>> csv_text([{"method": "ours", "mean": 92.0}])
-    'method,mean\nours,92.0\n'
-    """
+    r"""Return records as CSV."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -165,28 +87,7 @@ def csv_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def plain_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return any rows as a Markdown table.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Titles of the columns.
-    rows : sequence of sequence of str
-        What stands in them.
-
-    Returns
-    -------
-    str
-        The table.
-
-    Examples
-    --------
-    >>> from nouncut.paper.tables.text import plain_markdown
-    >>> print(plain_markdown(["stage", "s"], [["graphs", "1.2"]]), end="")
-    | stage | s |
-    |---|---|
-    | graphs | 1.2 |
-    """
+    """Return any rows as a Markdown table."""
     lines = [_table_line(header), "|" + "---|" * len(header), *map(_table_line, rows)]
     return "\n".join(lines) + "\n"
 
