@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nouncut.report.positions import fitted, map_positions, principal_plane
+from nouncut.compute.rows import principal_plane
+from nouncut.report.positions import fitted, map_positions
 from nouncut.runs.tables import images_table
 
 

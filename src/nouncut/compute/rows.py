@@ -1,4 +1,4 @@
-"""Rows of a matrix: unit length, sums by label."""
+"""Rows of a matrix: unit length, labels as a matrix, the principal plane."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+_ROWS_AT_ONCE = 4096
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
@@ -25,3 +27,21 @@ def label_matrix(labels: NDArray[Any], n_labels: int | None = None) -> csr_array
     n = len(labels)
     shape = (n, int(labels.max()) + 1 if n_labels is None else n_labels)
     return csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)
+
+
+def principal_plane(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the first two principal components; rows may be memory-mapped."""
+    starts = range(0, len(rows), _ROWS_AT_ONCE)
+    mean = np.mean(rows, axis=0, dtype=np.float64)
+    scatter = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in starts:
+        part = np.nan_to_num(rows[start : start + _ROWS_AT_ONCE] - mean)
+        scatter += part.T @ part
+    axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :2]
+    # The sign of an eigenvector is arbitrary; a fixed one makes maps repeatable.
+    axes *= np.where(axes.sum(axis=0) < 0, -1, 1)
+    plane = np.zeros((len(rows), 2))
+    for start in starts:
+        part = np.nan_to_num(rows[start : start + _ROWS_AT_ONCE] - mean)
+        plane[start : start + len(part), : axes.shape[1]] = part @ axes
+    return plane

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from nouncut.errors import ImageError, OutputError, printable_path
 from nouncut.exports.result import ExportResult
 from nouncut.exports.writing import new_file
 from nouncut.images.read_ahead import load_ahead
+from nouncut.images.thumbnails import encode_thumbnail
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -29,7 +29,6 @@ _IMAGE_TYPE = pa.struct({"bytes": pa.binary()})
 _NEIGHBORS_TYPE = pa.struct({"ids": pa.list_(pa.int64()), "distances": pa.list_(pa.float32())})
 _N_NEIGHBORS = 15
 _BATCH_ROWS = 1024
-_JPEG_QUALITY = 80
 
 
 def export_embedding_atlas(
@@ -77,34 +76,13 @@ def _with_layout(run: Run) -> pa.Table:
 
 def map_layout(run: Run) -> NDArray[np.float64]:
     """Return where the images are on a map."""
-    if run.has_array("layout"):
-        return np.asarray(run.array("layout"), dtype=np.float64)[:, :2]
-    for name in ("embedding", "features"):
-        if run.has_array(name):
-            return _principal_components(run.array(name))
-    raise OutputError(
-        f"The run {printable_path(run.directory)} has no layout, embedding or features to draw a "
-        "map from. Export it to csv, jsonl or parquet instead."
-    )
-
-
-def _principal_components(points: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the first two principal components, reading the points a batch at a time."""
-    n_points, n_columns = points.shape
-    starts = range(0, n_points, _BATCH_ROWS)
-    centre = np.mean(points, axis=0, dtype=np.float64)
-    scatter = np.zeros((n_columns, n_columns))
-    for start in starts:
-        centred = points[start : start + _BATCH_ROWS] - centre
-        scatter += centred.T @ centred
-    axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :2]
-    # An axis has no direction of its own; a fixed one makes maps repeatable.
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
-    layout = np.zeros((n_points, 2))
-    for start in starts:
-        rows = slice(start, start + _BATCH_ROWS)
-        layout[rows, : axes.shape[1]] = (points[rows] - centre) @ axes
-    return layout
+    points = run.map()
+    if points is None:
+        raise OutputError(
+            f"The run {printable_path(run.directory)} has no layout, embedding or features to draw "
+            "a map from. Export it to csv, jsonl or parquet instead."
+        )
+    return np.asarray(points, dtype=np.float64)
 
 
 def _batches(
@@ -146,10 +124,7 @@ def _thumbnails(
     paths: list[Path], size: int, problems: list[str]
 ) -> Iterator[dict[str, bytes] | None]:
     def encode(image: Image.Image) -> bytes:
-        image.thumbnail((size, size))
-        content = BytesIO()
-        image.save(content, "JPEG", quality=_JPEG_QUALITY)
-        return content.getvalue()
+        return encode_thumbnail(image, size)
 
     n_threads = os.cpu_count() or 1
     loaded = load_ahead(paths, encode, n_threads=n_threads, ahead=4 * n_threads, min_side=size)

@@ -25,7 +25,6 @@ from nouncut.report.figures import Figure, method_figures
 from nouncut.report.pictures import (
     Picture,
     PicturePlan,
-    common_folder,
     describe_pictures,
     distinct_pictures,
     plan_pictures,
@@ -137,7 +136,7 @@ def _title(run: Run) -> str:
     sources = [str(source) for source in run.manifest.get("source") or []]
     name = PurePath(sources[0]).name if sources else ""
     if name in ("", "..") and run.assignments.num_rows:
-        name = (common_folder(run) or PurePath()).name
+        name = (run.common_folder() or PurePath()).name
     more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
     return printable_path(name or "Images") + more
 

@@ -92,7 +92,7 @@ def describe_pictures(run: Run, rows: Iterable[int]) -> dict[int, Picture]:
     chosen = pa.array(sorted(set(rows)), pa.int32())
     images = run.images.take(chosen)
     has_files = run.manifest.get("source_kind") != "features"
-    folder = common_folder(run) if has_files else None
+    folder = run.common_folder() if has_files else None
     identical = _repeated_contents(run.images["hash"])
     described = {}
     for row, path, content, choice in zip(
@@ -125,17 +125,6 @@ def distinct_pictures(pictures: Sequence[Picture], limit: int) -> list[Picture]:
     for picture in pictures:
         first.setdefault(picture.content or picture.row, picture)
     return list(first.values())[:limit]
-
-
-def common_folder(run: Run) -> Path | None:
-    """Return the deepest folder that all clustered images are in."""
-    # What the first and the last in order begin with, all begin with.
-    ends = pc.min_max(run.images["path"].slice(0, run.assignments.num_rows)).as_py()
-    try:
-        folder = os.path.commonpath([os.path.dirname(end or "") for end in ends.values()])
-    except ValueError:
-        return None
-    return Path(folder) if folder else None
 
 
 def below(path: Path, folder: Path | None) -> Path:

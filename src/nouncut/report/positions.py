@@ -9,35 +9,11 @@ from numpy.typing import NDArray
 
 from nouncut.runs.run import Run
 
-_ROWS_AT_ONCE = 4096
-
 
 def map_positions(run: Run) -> NDArray[np.float32] | None:
-    """Return the places of all images on the map."""
-    for name in ("layout", "embedding", "features"):
-        if run.has_array(name):
-            array = run.array(name)
-            if len(array) == run.assignments.num_rows and array.ndim == 2 and array.size:
-                return fitted(array if array.shape[1] == 2 else principal_plane(array))
-    return None
-
-
-def principal_plane(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Project rows on the two directions in which they differ most."""
-    pieces = range(0, len(rows), _ROWS_AT_ONCE)
-    mean = np.mean(rows, axis=0, dtype=np.float64)
-    spread = np.zeros((rows.shape[1], rows.shape[1]))
-    for start in pieces:
-        piece = np.nan_to_num(rows[start : start + _ROWS_AT_ONCE] - mean)
-        spread += piece.T @ piece
-    directions = np.linalg.eigh(spread)[1][:, ::-1][:, :2]
-    # A direction is as good as its opposite; the larger entries decide.
-    directions *= np.where(directions.sum(axis=0) < 0, -1, 1)
-    plane = np.zeros((len(rows), 2))
-    for start in pieces:
-        piece = np.nan_to_num(rows[start : start + _ROWS_AT_ONCE] - mean)
-        plane[start : start + len(piece), : directions.shape[1]] = piece @ directions
-    return plane
+    """Return the places of all images on the map, within the unit square."""
+    points = run.map()
+    return None if points is None else fitted(points)
 
 
 def fitted(places: NDArray[Any]) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nouncut.errors import printable_path
 from nouncut.images.thumbnails import Original, Thumbnail
-from nouncut.report.pictures import below, common_folder, link_to
+from nouncut.report.pictures import below, link_to
 from nouncut.report.positions import map_positions
 from nouncut.runs.run import Run
 from nouncut.runs.tables import real_paths
@@ -51,7 +51,7 @@ def describe_images(run: Run) -> dict[str, Any]:
     if positions is not None:
         columns["x"], columns["y"] = np.rint(positions.T * _LARGEST).astype("<u2")
     has_files = run.manifest.get("source_kind") != "features"
-    folder = common_folder(run) if has_files and len(table) else None
+    folder = run.common_folder() if has_files and len(table) else None
     return {
         "run": run.manifest.get("id"),
         "names": run.names,
@@ -74,7 +74,7 @@ def file_blocks(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the names of all files, a thousand at a time."""
     n_images = run.assignments.num_rows
     has_files = run.manifest.get("source_kind") != "features"
-    folder = common_folder(run) if has_files and n_images else None
+    folder = run.common_folder() if has_files and n_images else None
     for start in range(0, n_images, FILES_PER_BLOCK):
         size = min(FILES_PER_BLOCK, n_images - start)
         paths, links = [], {}

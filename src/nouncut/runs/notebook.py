@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from PIL import Image
 from nouncut.compute.threads import count_threads
 from nouncut.errors import ImageError
 from nouncut.images.read_ahead import load_ahead
+from nouncut.images.thumbnails import encode_thumbnail
 from nouncut.runs.tables import real_paths
 
 MAX_CLUSTERS = 20
@@ -68,8 +68,6 @@ def _pictures(paths: Sequence[Path]) -> list[str]:
 
 
 def _inline(picture: Image.Image) -> str:
-    picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
-    file = BytesIO()
-    picture.save(file, "JPEG", quality=80)
-    source = f"data:image/jpeg;base64,{b64encode(file.getvalue()).decode()}"
+    jpeg = encode_thumbnail(picture, PICTURE_SIDE)
+    source = f"data:image/jpeg;base64,{b64encode(jpeg).decode()}"
     return f'<img style="{_BOX};object-fit:contain" src="{source}" alt="">'

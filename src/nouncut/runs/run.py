@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path
@@ -168,6 +170,38 @@ class Run:
                 f"{', '.join(known) or 'none'}."
             )
         return self._unchanged(lambda: _map_array(path))
+
+    def map(self) -> NDArray[Any] | None:
+        """Return where the images lie on the map.
+
+        Returns
+        -------
+        ndarray of shape (n_images, 2) or None
+            The map, else the principal plane of the embedding or of the features; None without
+            any of them.
+        """
+        for name in ("layout", "embedding", "features"):
+            if self.has_array(name):
+                array = self.array(name)
+                if len(array) == len(self.assignments) and array.ndim == 2 and array.size:
+                    return array if array.shape[1] == 2 else principal_plane(array)
+        return None
+
+    def common_folder(self) -> Path | None:
+        """Return the deepest folder that holds all clustered images.
+
+        Returns
+        -------
+        Path or None
+            None where there is none, such as for images on several drives.
+        """
+        # The first and the last path in order share what all paths share.
+        ends = pc.min_max(self.images["path"].slice(0, len(self.assignments))).as_py()
+        try:
+            folder = os.path.commonpath([os.path.dirname(end or "") for end in ends.values()])
+        except ValueError:
+            return None
+        return Path(folder) if folder else None
 
     def graph(self) -> csr_array:
         """Return the graph that was cut.
