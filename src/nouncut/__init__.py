@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nouncut.method.estimator import NTKSpectralClustering
     from nouncut.method.footprint import fit_footprint
-    from nouncut.runs.cluster import cluster_images
     from nouncut.runs.encode import EncodedImages, encode_images, encode_nouns
     from nouncut.runs.predict import predict_images
     from nouncut.runs.run import Run, open_run
+    from nouncut.workflow import cluster_images
 
 __all__ = [
     "EncodedImages",
@@ -29,7 +29,7 @@ _MODULES = {
     "EncodedImages": "runs.encode",
     "NTKSpectralClustering": "method.estimator",
     "Run": "runs.run",
-    "cluster_images": "runs.cluster",
+    "cluster_images": "workflow",
     "encode_images": "runs.encode",
     "encode_nouns": "runs.encode",
     "fit_footprint": "method.footprint",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nouncut.errors import NouncutError
+from nouncut.runs.settings import declarations
 
 INTERRUPTED = 130
 HELP = (
@@ -14,15 +15,14 @@ HELP = (
     "(no images, no such file, no run); 4 the model cannot be had; 5 the output cannot be written "
     "(no room, no permission, another run at work); 130 interrupted."
 )
-# Parameters of the Python functions that have another name on the command line.
-_OPTIONS = {"n_clusters": "-k", "n_neighbors": "--neighbors", "random_state": "--seed"}
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=(?:True|\.\.\.))?`")
 
 
 def for_command_line(message: str) -> str:
     """Replace parameters in backticks by options."""
+    flags = {name: declaration.flags[0] for name, declaration in declarations().items()}
     return _PARAMETER.sub(
-        lambda found: _OPTIONS.get(found[1], "--" + found[1].replace("_", "-")), message
+        lambda found: flags.get(found[1], "--" + found[1].replace("_", "-")), message
     )
 
 

@@ -1,11 +1,18 @@
-"""Options that several commands share, and what their values mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+from nouncut.runs.settings import Declaration, declarations
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 Input = Annotated[
     list[Path],
@@ -16,23 +23,7 @@ Input = Annotated[
         show_default=False,
     ),
 ]
-Count = Annotated[
-    str,
-    typer.Option(
-        "-k",
-        "--clusters",
-        metavar="N|auto",
-        help="Number of clusters; auto finds it from the images.",
-    ),
-]
-Model = Annotated[
-    str,
-    typer.Option(
-        help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto takes CLIP "
-        "where its weights are on this machine or can be fetched (this uses the network), else "
-        "mini."
-    ),
-]
+Model = Annotated[str, typer.Option(help=declarations()["model"].help)]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -49,51 +40,40 @@ RunDirectory = Annotated[
 ]
 
 
-def parse_whole(text: str, option: str) -> int | Literal["auto"]:
-    """Return a whole number of at least 1, or "auto"."""
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal() or int(text) < 1:
-        message = f"{text!r} is neither a whole number above 0 nor auto."
-        raise typer.BadParameter(message, param_hint=option)
-    return int(text)
+def takes_settings(*names: str, **defaults: Any) -> Callable[[Command], Command]:
+    """Give a command an option for every declared setting; it gets them as the dict `settings`.
+
+    Names limit the settings; `defaults` replace the default texts of single options.
+    """
+
+    def decorate(command: Command) -> Command:
+        declared = {name: one for name, one in declarations().items() if name in names or not names}
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        options = [_option(name, one, defaults) for name, one in declared.items()]
+        parameters = [new for old in own for new in (options if old.name == "settings" else [old])]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            settings = {name: one.parse(given.pop(name)) for name, one in declared.items()}
+            return command(settings=settings, **given)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run  # type: ignore[return-value]
+
+    return decorate
 
 
-def parse_tau(tau: str | None) -> float | Literal["auto"] | None:
-    """Return the temperature that was asked for."""
-    if tau is None or tau == "auto":
-        return "auto" if tau else None
-    try:
-        return float(tau)
-    except ValueError:
-        message = f"{tau!r} is neither a number nor auto."
-        raise typer.BadParameter(message, param_hint="--tau") from None
-
-
-def parse_lexicons(names: str | None, vocabulary: Path | None) -> list[str] | None:
-    """Return the files of WordNet that were asked for."""
-    from nouncut.runs.settings import VISIBLE_LEXICONS
-
-    if names is None:
-        return list(VISIBLE_LEXICONS)
-    if vocabulary is not None:
-        raise typer.BadParameter("--lexicon and --vocabulary exclude each other.")
-    return None if names == "all" else [name.strip() for name in names.split(",")]
-
-
-def parse_templates(prompts: str, file: Path | None) -> list[str]:
-    """Return the prompts that were asked for."""
-    from nouncut.words.prompts import PROMPTS, read_templates
-
-    if file is not None:
-        if prompts != "all":
-            raise typer.BadParameter("--prompts and --templates exclude each other.")
-        return read_templates(file)
-    if prompts == "all":
-        return list(PROMPTS)
-    numbers = [number.strip() for number in prompts.split(",")]
-    permitted = [str(i + 1) for i in range(len(PROMPTS))]
-    if any(number not in permitted for number in numbers):
-        message = f"{prompts!r}: choose from 1 to {len(PROMPTS)}, such as 1,3; or all."
-        raise typer.BadParameter(message, param_hint="--prompts")
-    return [PROMPTS[int(number) - 1] for number in dict.fromkeys(numbers)]
+def _option(name: str, declaration: Declaration, defaults: dict[str, Any]) -> inspect.Parameter:
+    option = typer.Option(
+        *declaration.flags,
+        metavar=declaration.metavar,
+        help=declaration.help,
+        show_default=declaration.option_default is not None,
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=defaults.get(name, declaration.option_default),
+        annotation=Annotated[declaration.option_type, option],
+    )

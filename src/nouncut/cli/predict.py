@@ -30,6 +30,9 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file that --output names.")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,16 +41,16 @@ def predict(
     Every image gets its cluster, how sure that is, and the second choice. Images of a kind that the
     run has not seen are marked.
     """
-    with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
+    with explained_errors("Repeat the command to continue."), StageBars(quiet) as bars:
         from nouncut.exports.tables import check_table_file, write_table_file
         from nouncut.runs.predict import predict_images
         from nouncut.runs.run import open_run
 
         if output is not None:
-            check_table_file(output)
+            check_table_file(output, overwrite=overwrite)
         found = predict_images(open_run(run), path, progress=bars)
         if output is not None:
-            write_table_file(found.table, output)
+            write_table_file(found.table, output, overwrite=overwrite)
     if as_json:
         print_json(_summary(found))
     elif not quiet:

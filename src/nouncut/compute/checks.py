@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-
-import numpy as np
 
 from nouncut.errors import ParameterError
 
@@ -22,7 +21,7 @@ def check_positive(values: Mapping[str, object], kind: type) -> None:
     wanted = "a whole number of at least 1" if kind is Integral else "a number above 0"
     for name, value in values.items():
         is_number = isinstance(value, kind) and not isinstance(value, bool)
-        if not is_number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
+        if not is_number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
             raise ParameterError(f"`{name}` must be {wanted}; got {value!r}.")
 
 

@@ -45,8 +45,7 @@ def _visual_shares(run: Run) -> csr_array:
     """Return the links that images, or some of very many, would have without nouns."""
     features = unit_rows(np.asarray(run.array("features")))
     n = len(features)
-    settings = run.manifest.get("settings") or {}
-    q = min(int(settings.get("n_neighbors") or _DEFAULT_NEIGHBORS), n - 1)
+    q = min(int(run.manifest.get("n_neighbors") or _DEFAULT_NEIGHBORS), n - 1)
     if n <= _MOST_ROWS:
         graph = symmetrize_graph(neighbor_graph(kernel_neighbors(features, [], q)[0], n))
         return _shares(normalize_graph(graph)[0], np.arange(n))

@@ -8,23 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from nouncut.compute.progress import shown_seconds
+from nouncut.runs.settings import shown_settings
 
 # From tests on made data: nine in ten are right above the first, one in seven below the second.
 _SURE = 0.6
 _UNSURE = 0.4
-
-_SETTINGS = {
-    "model": "Model asked for",
-    "n_clusters": "Number of clusters asked for",
-    "vocabulary": "Word list",
-    "lexicons": "Kinds of nouns",
-    "templates": "Prompts",
-    "noun_filter": "Filter of nouns",
-    "tau": "Temperature (tau)",
-    "n_neighbors": "Neighbours per image",
-    "solver": "Solver",
-    "seed": "Seed",
-}
 
 
 @dataclass(frozen=True)
@@ -94,23 +82,17 @@ def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
 
 
 def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List the settings of a run, and what was chosen for those that were open."""
-    settings = dict(manifest.get("settings") or {})
-    for chosen in ("tau", "solver", "n_clusters", "n_neighbors"):
-        if settings.get(chosen, "") in ("auto", None) and manifest.get(chosen) is not None:
-            settings[chosen] = f"auto: {_value(manifest[chosen])}"
-    order = [*(key for key in _SETTINGS if key in settings), *sorted(settings.keys() - _SETTINGS)]
-    listed = [(_SETTINGS.get(key, key.replace("_", " ")), _value(settings[key])) for key in order]
+    """List the settings of a run, the values chosen for open ones, and the machine."""
     machine = manifest.get("machine") or {}
     rest = {
-        "Command": manifest.get("command"),
         "Model's fingerprint": (manifest.get("model") or {}).get("fingerprint"),
         "nouncut": manifest.get("nouncut"),
         "Python": machine.get("python"),
         "Machine": machine.get("platform"),
         "Cores": machine.get("cores"),
     }
-    return listed + [(label, _value(value)) for label, value in rest.items() if value]
+    known = [(label, str(value)) for label, value in rest.items() if value]
+    return shown_settings(manifest) + known
 
 
 def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
@@ -135,17 +117,3 @@ def _time(seconds: float) -> str:
     if seconds < 0.1:
         return "under 0.1 s"
     return f"{seconds:.1f} s" if seconds < 10 else shown_seconds(seconds)
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, list):
-        return " \N{MIDDLE DOT} ".join(map(_value, value)) or "none"
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {_value(item)}" for key, item in value.items())
-    return str(value)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from nouncut.compute.files import NEW_SUFFIX
 from nouncut.compute.progress import Progress
 from nouncut.images.thumbnails import Original, Thumbnail, make_thumbnails
 from nouncut.report.page import Page, describe_run
 from nouncut.report.records import describe_images, file_blocks, thumbnail_blocks
 from nouncut.report.render import render_page
-from nouncut.runs.directory import NEW_SUFFIX
-from nouncut.runs.errors import explained
+from nouncut.runs.directory import explained
 from nouncut.runs.run import Run
 
 THUMBNAILS = "report-thumbnails"

@@ -1,9 +1,10 @@
-"""What a clustering leaves behind: the manifest, tables and arrays of its run."""
+"""The manifest, tables and arrays of a finished clustering."""
 
 from __future__ import annotations
 
 import os
 import platform
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,116 +13,59 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nouncut.compute.threads import count_threads
-from nouncut.method.count import ClusterCount
 from nouncut.method.familiarity import least_familiarity
 from nouncut.runs.collection import Collection
+from nouncut.runs.exemplars import borderline_images, cohesion, typical_images
 from nouncut.runs.fitted import fitted_arrays
-from nouncut.runs.grouping import Groups, borderline_images, cohesion, typical_images
-from nouncut.runs.settings import Settings
-from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table, unicode_text
+from nouncut.runs.grouping import Groups
+from nouncut.runs.job import Job
+from nouncut.runs.tables import (
+    ASSIGNMENTS_SCHEMA,
+    CLUSTERS_SCHEMA,
+    images_table,
+    path_texts,
+    table_of,
+)
+from nouncut.runs.vocabulary import Vocabulary, chosen_filter
+from nouncut.runs.writer import RunContents
+
+_NO_MODEL = "Nouns were not used, because the model that made the features is not known."
 
 
-def assignments_table(paths: list[str], groups: Groups) -> pa.Table:
-    """Return where every image belongs."""
-    found, names = groups.membership, np.array([name.name for name in groups.names], dtype=object)
-    alone = found.second < 0
-    is_outlier = np.zeros(len(paths), dtype=bool)
-    is_outlier[groups.outliers] = True
-    columns = {
-        "path": paths,
-        "cluster": found.label,
-        "name": names[found.label],
-        "confidence": found.confidence,
-        "second_cluster": pa.array(found.second, mask=alone),
-        "second_name": pa.array(names[found.second], type=pa.string(), mask=alone),
-        "second_confidence": found.second_confidence,
-        "outlier": is_outlier,
-    }
-    return _table(columns, ASSIGNMENTS_SCHEMA)
-
-
-def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.Table:
-    """Return what is told about every cluster."""
-    graph, labels = groups.model.graph_, groups.model.labels_
-    columns = {
-        "cluster": np.arange(len(groups.names)),
-        "name": [name.name for name in groups.names],
-        "more_words": [list(name.more_words) for name in groups.names],
-        "gloss": [name.gloss for name in groups.names],
-        "size": np.bincount(labels, minlength=len(groups.names)),
-        "cohesion": cohesion(graph, labels),
-        "exemplars": typical_images(graph, labels, hashes),
-        "borderline": borderline_images(groups.membership),
-    }
-    return _table(columns, CLUSTERS_SCHEMA)
-
-
-def seen_files(collection: Collection) -> pa.Table:
-    """Return the table of all files that a collection was made from."""
-    sizes = None
-    if collection.source == "images":
-        sizes = [_size(path) for path in collection.paths]
-    return images_table(
-        collection.paths, hashes=collection.hashes, sizes=sizes, skipped=collection.skipped
-    )
-
-
-def run_arrays(
+def run_contents(
     collection: Collection,
-    visual: NDArray[Any],
+    vocabulary: Vocabulary | None,
     groups: Groups,
-    extra: dict[str, NDArray[Any]],
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a run: features, embedding, graph, and what places new images."""
-    graph = groups.model.graph_
-    arrays = {
-        "features": visual,
-        "embedding": groups.model.embedding_,
-        "graph_data": graph.data,
-        "graph_indices": graph.indices,
-        "graph_indptr": graph.indptr,
-        **fitted_arrays(groups.model),
-        **extra,
-    }
-    if collection.semantic is not None:
-        arrays["semantic"] = collection.semantic
-    if collection.center is not None:
-        arrays["center"] = collection.center
-    return arrays
+    points: NDArray[Any],
+    job: Job,
+) -> RunContents:
+    """Gather everything that is written to the run directory."""
+    with job.stage("writing the run"):
+        return RunContents(
+            manifest=_manifest(collection, vocabulary, groups, job),
+            assignments=_assignments(collection, groups),
+            clusters=_clusters(collection, groups),
+            images=_images(collection),
+            arrays=_arrays(collection, groups) | {"layout": points},
+        )
 
 
-def result_manifest(
-    collection: Collection,
-    visual: NDArray[Any],
-    groups: Groups,
-    settings: Settings,
-    count: ClusterCount | None,
-    n_jobs: int | None = -1,
+def _manifest(
+    collection: Collection, vocabulary: Vocabulary | None, groups: Groups, job: Job
 ) -> dict[str, Any]:
-    """Return what the manifest tells about the result."""
-    model = groups.model
-    prompts = zip(settings.templates, model.prompt_weights_.tolist(), strict=False)
-    has_nouns = model.tau_ is not None
     return {
-        "n_copies": int(np.sum(model.originals_ != np.arange(len(model.originals_)))),
-        "n_outliers": len(groups.outliers),
-        "n_encoded": collection.n_encoded,
-        "prompts": [{"template": t, "weight": w} for t, w in prompts] if has_nouns else [],
-        "objective": model.objective_.tolist(),
-        "weight_steps": model.weight_steps_.tolist(),
-        "eigenvalues": model.spectrum_.tolist(),
-        "tau": model.tau_,
-        "solver": model.solver_,
-        "n_neighbors": model.n_neighbors_,
-        "n_isolated": len(model.isolated_),
-        "membership_temperature": groups.temperature,
-        "least_familiarity": least_familiarity(visual, n_threads=count_threads(n_jobs)),
-        "cluster_count": count
-        and {
-            "n_clusters": count.n_clusters,
-            "candidates": [list(candidate) for candidate in count.candidates],
-            "confidence": count.confidence,
+        "source_kind": collection.source,
+        "model": _model(collection),
+        "nouns": {
+            "candidates": len(vocabulary.words) if vocabulary else 0,
+            "words": groups.nouns.words if groups.nouns else [],
         },
+        "used": _values_used(collection, groups, job),
+        "n_encoded": collection.n_encoded,
+        "least_familiarity": least_familiarity(
+            collection.visual, n_threads=count_threads(job.n_jobs)
+        ),
+        **_result(groups, job),
         "machine": {
             "python": platform.python_version(),
             "platform": platform.platform(),
@@ -130,14 +74,111 @@ def result_manifest(
     }
 
 
-def texts_of(paths: tuple[str | Path, ...]) -> list[str]:
-    """Return paths as text that can be written."""
-    return [unicode_text(os.fspath(path)) for path in paths]
+def _model(collection: Collection) -> dict[str, Any]:
+    if collection.model is None:
+        return {"name": None, "fingerprint": None, "embedded": False, "reason": _NO_MODEL}
+    encoder = collection.model.encoder
+    return {
+        "name": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "embedded": encoder.name == "mini",
+        "reason": collection.model.reason,
+    }
 
 
-def _table(columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
-    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
-    return pa.table(arrays, schema=schema)
+def _values_used(collection: Collection, groups: Groups, job: Job) -> dict[str, Any]:
+    """Return the values of settings that were left open."""
+    model, settings = groups.model, job.settings
+    return {
+        "n_clusters": model.n_clusters_,
+        "model": collection.model.encoder.name if collection.model else None,
+        "tau": model.tau_,
+        "n_neighbors": model.n_neighbors_,
+        "solver": model.solver_,
+        "noun_filter": chosen_filter(settings) if groups.nouns else None,
+        "compare": settings.comparison,
+    }
+
+
+def _result(groups: Groups, job: Job) -> dict[str, Any]:
+    model, count = groups.model, groups.count
+    weights = zip(job.settings.prompts, model.prompt_weights_.tolist(), strict=False)
+    return {
+        "n_copies": int(np.sum(model.originals_ != np.arange(len(model.originals_)))),
+        "n_outliers": len(groups.outliers),
+        "n_isolated": len(model.isolated_),
+        "prompts": [{"template": t, "weight": w} for t, w in weights] if groups.nouns else [],
+        "objective": model.objective_.tolist(),
+        "weight_steps": model.weight_steps_.tolist(),
+        "eigenvalues": model.spectrum_.tolist(),
+        "tau": model.tau_,
+        "solver": model.solver_,
+        "n_neighbors": model.n_neighbors_,
+        "membership_temperature": groups.temperature,
+        "cluster_count": count and asdict(count),
+    }
+
+
+def _assignments(collection: Collection, groups: Groups) -> pa.Table:
+    found, names = groups.membership, np.array([name.name for name in groups.names], dtype=object)
+    is_outlier = np.zeros(len(collection), dtype=bool)
+    is_outlier[groups.outliers] = True
+    columns = membership_columns(found, names) | {
+        "path": path_texts(collection.images.paths),
+        "outlier": is_outlier,
+    }
+    return table_of(columns, ASSIGNMENTS_SCHEMA)
+
+
+def membership_columns(found: Any, names: NDArray[Any]) -> dict[str, Any]:
+    """Return the columns about every image's cluster and second choice."""
+    has_no_second = found.second < 0
+    return {
+        "cluster": found.label,
+        "name": names[found.label],
+        "confidence": found.confidence,
+        "second_cluster": pa.array(found.second, mask=has_no_second),
+        "second_name": pa.array(names[found.second], type=pa.string(), mask=has_no_second),
+        "second_confidence": found.second_confidence,
+    }
+
+
+def _clusters(collection: Collection, groups: Groups) -> pa.Table:
+    graph, labels = groups.model.graph_, groups.model.labels_
+    columns = {
+        "cluster": np.arange(len(groups.names)),
+        "name": [name.name for name in groups.names],
+        "more_words": [list(name.more_words) for name in groups.names],
+        "gloss": [name.gloss for name in groups.names],
+        "size": np.bincount(labels, minlength=len(groups.names)),
+        "cohesion": cohesion(graph, labels),
+        "exemplars": typical_images(graph, labels, collection.images.hashes),
+        "borderline": borderline_images(groups.membership),
+    }
+    return table_of(columns, CLUSTERS_SCHEMA)
+
+
+def _images(collection: Collection) -> pa.Table:
+    images = collection.images
+    sizes = [_size(path) for path in images.paths] if collection.source == "images" else None
+    return images_table(images.paths, hashes=images.hashes, sizes=sizes, skipped=images.skipped)
+
+
+def _arrays(collection: Collection, groups: Groups) -> dict[str, NDArray[Any]]:
+    graph, view = groups.model.graph_, collection.view
+    arrays: dict[str, NDArray[Any] | None] = {
+        "features": collection.visual,
+        "semantic": collection.semantic,
+        "center": collection.center,
+        "view_center": view.center if view else None,
+        "view_basis": view.basis if view else None,
+        "embedding": groups.model.embedding_,
+        "graph_data": graph.data,
+        "graph_indices": graph.indices,
+        "graph_indptr": graph.indptr,
+        **fitted_arrays(groups.model),
+    }
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
 def _size(path: str | Path) -> int | None:

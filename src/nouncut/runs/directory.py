@@ -1,10 +1,14 @@
-"""What lies where in a run directory."""
+"""The files of a run directory, and errors about them."""
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from nouncut.compute.files import NEW_SUFFIX, explained_writing
+from nouncut.errors import InputError, printable_path
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -13,20 +17,17 @@ LOCK = "run.lock"
 ARRAYS = "arrays"
 ARRAY_SUFFIX = ".npy"
 TABLE_SUFFIX = ".parquet"
-# Ends the names of files that are written but not yet in their place. Leftovers are deleted, so it
-# must be an ending that no file of the user's has.
-NEW_SUFFIX = ".nouncut-new"
 
 _ARRAY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def table_path(directory: Path, name: str) -> Path:
-    """Return where a table lies."""
+    """Return the path of a table."""
     return directory / f"{name}{TABLE_SUFFIX}"
 
 
 def array_path(directory: Path, name: str) -> Path:
-    """Return where an array lies."""
+    """Return the path of an array."""
     if not _ARRAY_NAME.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot be the name of an array: use a letter, then letters, digits and "
@@ -36,9 +37,22 @@ def array_path(directory: Path, name: str) -> Path:
 
 
 def foreign_names(directory: Path) -> set[str]:
-    """Return what a directory without a manifest holds besides leftovers of a killed writer."""
+    """Return what a directory holds besides the leftovers of a killed writer."""
     names = {name for name in os.listdir(directory) if not name.endswith(NEW_SUFFIX)}
     arrays = directory / ARRAYS
     if arrays.is_dir() and all(name.endswith(NEW_SUFFIX) for name in os.listdir(arrays)):
         names.discard(ARRAYS)
     return names - {LOCK}
+
+
+def explained(directory: Path) -> AbstractContextManager[None]:
+    """Turn errors of the disk into an `OutputError` with a remedy."""
+    return explained_writing("the run", directory, "choose another folder with `output`")
+
+
+def damaged(path: Path, reason: str) -> InputError:
+    """Return the error for a file of a finished run that cannot be read."""
+    return InputError(
+        f"{printable_path(path)} is missing or damaged ({' '.join(reason.split())}). Run the "
+        "command that made the run again."
+    )

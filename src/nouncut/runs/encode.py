@@ -1,8 +1,7 @@
-"""From files and words to features: what is stored is read, only the rest is encoded."""
+"""Images and nouns into stored features; nothing is encoded twice."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads, run_tasks
 from nouncut.errors import ImageError, InputError, printable_path
@@ -22,45 +22,50 @@ from nouncut.store.keys import text_key
 from nouncut.store.store import FeatureStore
 from nouncut.words.prompts import check_templates, fill_template
 
-AnyPath = str | os.PathLike[str]
-
-# Stored together: few enough that a killed run loses seconds of work.
+# Few enough that a killed run loses only seconds of work.
 _IMAGES_AT_ONCE = 64
 _TEXTS_AT_ONCE = 8192
 _ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class EncodedImages:
-    """Images whose features are in the store.
+class ImageSet:
+    """Images in the order of their features; hashes identify their contents."""
 
-    Parameters
+    paths: tuple[str | Path, ...]
+    hashes: tuple[str, ...] | None = field(repr=False)
+    skipped: tuple[SkippedFile, ...]
+
+
+@dataclass(frozen=True)
+class EncodedImages(ImageSet):
+    """Images whose features are in the store; `encode_images` makes one.
+
+    Attributes
     ----------
     paths : tuple of Path
         The images, in the order of their features.
-    skipped : tuple of SkippedFile
-        Files that gave no features, and why.
-    n_encoded : int
-        How many went through the model this time; the others were stored already.
     hashes : tuple of str
-        What every image is known by: the hash of its content.
+        Hashes of the images' contents.
+    skipped : tuple of SkippedFile
+        Files without features, and why.
+    n_encoded : int
+        How many images went through the model this time; the others were stored already.
     """
 
     paths: tuple[Path, ...]
-    skipped: tuple[SkippedFile, ...]
     n_encoded: int
-    hashes: tuple[str, ...] = field(repr=False)
     _encoder: Encoder = field(repr=False)
     _store: FeatureStore = field(repr=False)
 
     def visual(self, center: NDArray[Any] | None = None) -> NDArray[np.float32]:
-        """Return the features that images are compared by.
+        """Return the features for comparing images.
 
         Parameters
         ----------
         center : ndarray of shape (d,), optional
-            What to subtract where the encoder's features want to be centred; by default the mean
-            of these images. New images need the centre of those they are compared with.
+            What to subtract if the encoder's features are to be centred; by default the mean of
+            these images. New images need the centre of the images that they are compared with.
 
         Returns
         -------
@@ -83,7 +88,7 @@ class EncodedImages:
         return np.asarray(self._read(self._encoder.visual).mean(axis=0, dtype=np.float64))
 
     def semantic(self) -> NDArray[np.float32]:
-        """Return the features that are compared with nouns.
+        """Return the features for comparing images with nouns.
 
         Returns
         -------
@@ -93,11 +98,9 @@ class EncodedImages:
         return self._read(self._encoder.semantic)
 
     def _read(self, view: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
-        space = _image_space(self._encoder)
-        parts = (
-            view(self._store.read(space, list(keys)))
-            for keys in _batches(self.hashes, _ROWS_AT_ONCE)
-        )
+        space, store = image_space(self._encoder), self._store
+        batches = _batches(self.hashes or (), _ROWS_AT_ONCE)
+        parts = (view(store.read(space, list(keys))) for keys in batches)
         return np.concatenate([part.astype(np.float32, copy=False) for part in parts])
 
 
@@ -111,8 +114,8 @@ def encode_images(
 ) -> EncodedImages:
     """Encode the images in folders, files, patterns or list files.
 
-    Images are known by their content: moved, renamed and repeated ones are not encoded again.
-    A run that was killed goes on where it stopped. Files that cannot be opened are skipped and
+    Images are identified by their content: moved, renamed and repeated ones are not encoded
+    again. A killed run continues where it stopped. Files that cannot be opened are skipped and
     listed.
 
     Parameters
@@ -124,7 +127,7 @@ def encode_images(
     store : FeatureStore, optional
         Where features are kept; the user's cache by default.
     progress : callable, optional
-        Called with the stage ("reading files", "encoding images"), the number done and of all.
+        Called with the stage ("reading files", "encoding images"), the number done and the total.
     n_jobs : int, default=-1
         Threads that open images ahead of the model; all cores by default.
 
@@ -136,7 +139,7 @@ def encode_images(
     Raises
     ------
     nouncut.errors.InputError
-        If there is no image that can be opened.
+        If no image can be opened.
 
     Examples
     --------
@@ -157,63 +160,72 @@ def encode_images(
     (2, 0, (2, 1000))
     """
     store = store or FeatureStore()
-    found = find_images(scan_images(paths), encoder, store, progress=progress, n_jobs=n_jobs)
-    return encode_found(found, encoder, store, progress=progress, n_jobs=n_jobs)
+    images = hash_images(scan_images(paths), progress=progress, n_jobs=n_jobs)
+    return encode_missing(images, encoder, store, progress=progress, n_jobs=n_jobs)
 
 
-@dataclass(frozen=True)
-class FoundImages:
-    """Image files whose content has been read, but that may have no features yet."""
+def hash_images(
+    scan: ImageScan, *, progress: Progress | None = None, n_jobs: int | None = -1
+) -> ImageSet:
+    """Hash the contents of image files; those that cannot be read are skipped."""
+    hashes: dict[Path, str] = {}
+    unreadable: list[SkippedFile] = []
 
-    paths: tuple[Path, ...]
-    hashes: tuple[str, ...] = field(repr=False)
-    skipped: tuple[SkippedFile, ...]
-    missing: tuple[int, ...] = field(repr=False)
+    def read(path: Path) -> None:
+        try:
+            hashes[path] = content_hash(path)
+        except ImageError as error:
+            unreadable.append(SkippedFile(path, error.reason))
 
-
-def find_images(
-    scan: ImageScan,
-    encoder: Encoder,
-    store: FeatureStore,
-    *,
-    progress: Progress | None = None,
-    n_jobs: int | None = -1,
-) -> FoundImages:
-    """Find which images have no features yet."""
-    keys, skipped = _hash_files(scan.files, progress or silent, count_threads(n_jobs))
-    files = tuple(path for path in scan.files if path in keys)
-    hashes = tuple(keys[path] for path in files)
-    missing = tuple(store.missing(_image_space(encoder), hashes))
-    return FoundImages(files, hashes, (*scan.skipped, *skipped), missing)
+    report, files = progress or silent, scan.files
+    for start in range(0, len(files), _ROWS_AT_ONCE):
+        run_tasks(read, files[start : start + _ROWS_AT_ONCE], count_threads(n_jobs))
+        report("reading files", min(len(files), start + _ROWS_AT_ONCE), len(files))
+    paths = tuple(path for path in files if path in hashes)
+    skipped = (*scan.skipped, *sorted(unreadable, key=lambda file: str(file.path)))
+    return ImageSet(paths, tuple(hashes[path] for path in paths), skipped)
 
 
-def encode_found(
-    found: FoundImages,
+def missing_images(images: ImageSet, encoder: Encoder, store: FeatureStore) -> list[int]:
+    """Return the positions of images without stored features, each content once."""
+    return list(store.missing(image_space(encoder), images.hashes or ()))
+
+
+def encode_missing(
+    images: ImageSet,
     encoder: Encoder,
     store: FeatureStore,
     *,
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> EncodedImages:
-    """Encode the images that have no features yet."""
-    todo = [found.paths[i] for i in found.missing]
-    keys = [found.hashes[i] for i in found.missing]
-    hash_of = dict(zip(todo, keys, strict=True))
-    skipped = list(found.skipped)
+    """Encode the images without stored features; those that cannot be opened are skipped."""
+    hashes = images.hashes or ()
+    missing = missing_images(images, encoder, store)
+    todo = {Path(images.paths[i]): hashes[i] for i in missing}
+    broken: list[SkippedFile] = []
     n_encoded = 0
-    batches = _prepared_batches(todo, encoder, progress or silent, count_threads(n_jobs))
+    batches = _prepared_batches(list(todo), encoder, progress or silent, count_threads(n_jobs))
     for good, bad in batches:
-        skipped.extend(bad)
+        broken.extend(bad)
         if good:
             rows = encoder.encode_prepared(np.stack([array for _, array in good]))
-            store.append(_image_space(encoder), [hash_of[path] for path, _ in good], rows)
+            store.append(image_space(encoder), [todo[path] for path, _ in good], rows)
             n_encoded += len(good)
-    return _collect(found, tuple(skipped), n_encoded, encoder, store)
+    kept, skipped = _without_broken(images, {todo[file.path]: file.reason for file in broken})
+    return EncodedImages(
+        tuple(Path(images.paths[i]) for i in kept),
+        tuple(hashes[i] for i in kept),
+        (*images.skipped, *skipped),
+        n_encoded,
+        encoder,
+        store,
+    )
 
 
 def encode_nouns(
     nouns: Sequence[str],
-    templates: Sequence[str],
+    prompts: Sequence[str],
     encoder: Encoder,
     store: FeatureStore | None = None,
     *,
@@ -225,19 +237,19 @@ def encode_nouns(
     ----------
     nouns : sequence of str
         Words.
-    templates : sequence of str
-        Prompts, each with one ``{}`` for the noun; "{}" is the noun alone.
+    prompts : sequence of str
+        Templates, each with one ``{}`` for the noun; "{}" is the noun alone.
     encoder : Encoder
         The model.
     store : FeatureStore, optional
         Where features are kept; the user's cache by default.
     progress : callable, optional
-        Called with the stage ("encoding nouns"), the number of texts done and of all.
+        Called with the stage ("encoding nouns"), the number of texts done and the total.
 
     Returns
     -------
     list of ndarray of shape (n_nouns, text_dim)
-        Unit rows, one array per template.
+        Unit rows, one array per prompt.
 
     Examples
     --------
@@ -254,52 +266,41 @@ def encode_nouns(
     store = store or FeatureStore()
     report = progress or silent
     space = _text_space(encoder)
-    missing = missing_texts(nouns, templates, encoder, store)
+    missing = missing_texts(nouns, prompts, encoder, store)
     done = 0
     for part in _batches(missing, _TEXTS_AT_ONCE):
         store.append(space, [text_key(text) for text in part], encoder.encode_texts(part))
         done += len(part)
         report("encoding nouns", done, len(missing))
-    return [
-        store.read(space, [text_key(text) for text in part]) for part in _fill(templates, nouns)
-    ]
+    return [store.read(space, [text_key(text) for text in part]) for part in _fill(prompts, nouns)]
 
 
 def missing_texts(
-    nouns: Sequence[str], templates: Sequence[str], encoder: Encoder, store: FeatureStore
+    nouns: Sequence[str], prompts: Sequence[str], encoder: Encoder, store: FeatureStore
 ) -> list[str]:
-    """Return the texts that have no features yet."""
-    texts = list(dict.fromkeys(text for part in _fill(templates, nouns) for text in part))
+    """Return the filled prompts without stored features, each once."""
+    texts = list(dict.fromkeys(text for part in _fill(prompts, nouns) for text in part))
     keys = [text_key(text) for text in texts]
     return [texts[i] for i in store.missing(_text_space(encoder), keys)]
 
 
-def _fill(templates: Sequence[str], nouns: Sequence[str]) -> list[list[str]]:
-    return [fill_template(template, nouns) for template in check_templates(templates)]
+def image_space(encoder: Encoder) -> str:
+    """Return the name of the encoder's image features in the store."""
+    return f"images {encoder.fingerprint}"
 
 
-def _hash_files(
-    files: Sequence[Path], report: Progress, n_threads: int
-) -> tuple[dict[Path, str], list[SkippedFile]]:
-    keys: dict[Path, str] = {}
-    skipped: list[SkippedFile] = []
+def _text_space(encoder: Encoder) -> str:
+    return f"texts {encoder.fingerprint}"
 
-    def read(path: Path) -> None:
-        try:
-            keys[path] = content_hash(path)
-        except ImageError as error:
-            skipped.append(SkippedFile(path, error.reason))
 
-    for start in range(0, len(files), _ROWS_AT_ONCE):
-        run_tasks(read, files[start : start + _ROWS_AT_ONCE], n_threads)
-        report("reading files", min(len(files), start + _ROWS_AT_ONCE), len(files))
-    return keys, sorted(skipped, key=lambda file: str(file.path))
+def _fill(prompts: Sequence[str], nouns: Sequence[str]) -> list[list[str]]:
+    return [fill_template(template, nouns) for template in check_templates(prompts)]
 
 
 def _prepared_batches(
     files: Sequence[Path], encoder: Encoder, report: Progress, n_threads: int
 ) -> Iterator[tuple[list[tuple[Path, NDArray[Any]]], list[SkippedFile]]]:
-    """Yield prepared images batch by batch, with the files that could not be opened."""
+    """Yield batches of prepared images, with the files that could not be opened."""
     good: list[tuple[Path, NDArray[Any]]] = []
     bad: list[SkippedFile] = []
     loaded = load_ahead(files, encoder.prepare, n_threads=n_threads, ahead=2 * _IMAGES_AT_ONCE)
@@ -314,46 +315,24 @@ def _prepared_batches(
             good, bad = [], []
 
 
-def _collect(
-    found: FoundImages,
-    skipped: tuple[SkippedFile, ...],
-    n_encoded: int,
-    encoder: Encoder,
-    store: FeatureStore,
-) -> EncodedImages:
-    """Return the files that have features now; copies of broken files are broken too."""
-    pairs = list(zip(found.paths, found.hashes, strict=True))
-    broken = {found.hashes[i] for i in store.missing(_image_space(encoder), found.hashes)}
-    reasons = {file.path: file.reason for file in skipped}
-    by_hash = {key: reasons[path] for path, key in pairs if path in reasons}
-    copies = [
-        SkippedFile(path, by_hash[key])
-        for path, key in pairs
-        if key in broken and path not in reasons
+def _without_broken(
+    images: ImageSet, reasons: dict[str, str]
+) -> tuple[list[int], list[SkippedFile]]:
+    """Return the images with features, and the broken ones with their copies."""
+    hashes = images.hashes or ()
+    kept = [i for i, key in enumerate(hashes) if key not in reasons]
+    skipped = [
+        SkippedFile(Path(path), reasons[key])
+        for path, key in zip(images.paths, hashes, strict=True)
+        if key in reasons
     ]
-    stored = [(path, key) for path, key in pairs if key not in broken]
-    if not stored:
-        first = (*skipped, *copies)[0]
+    if not kept:
+        first = (*images.skipped, *skipped)[0]
         raise InputError(
-            f"None of {len(pairs)} image files can be opened; the first, "
+            f"None of {len(hashes)} image files can be opened; the first, "
             f"{printable_path(first.path)}: {first.reason}."
         )
-    return EncodedImages(
-        paths=tuple(path for path, _ in stored),
-        skipped=(*skipped, *copies),
-        n_encoded=n_encoded,
-        hashes=tuple(key for _, key in stored),
-        _encoder=encoder,
-        _store=store,
-    )
-
-
-def _image_space(encoder: Encoder) -> str:
-    return f"images {encoder.fingerprint}"
-
-
-def _text_space(encoder: Encoder) -> str:
-    return f"texts {encoder.fingerprint}"
+    return kept, skipped
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""What a run will take, before it takes it."""
+"""An estimate of the time and memory of a run."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ import numpy as np
 
 from nouncut.method.footprint import fit_footprint
 from nouncut.models.encoder import Encoder
+from nouncut.runs.encode import ImageSet, missing_images, missing_texts
+from nouncut.runs.job import Job
+from nouncut.runs.vocabulary import PLAIN, vocabulary_words
 
 _TRIAL_IMAGES = 8
-# Texts of one length go through a model together: with few of them it cannot show its speed.
+# Texts of one length are encoded together, so few texts would look slower than many.
 _TRIAL_TEXTS = 1024
-# Fewer are done before anybody has read an estimate.
+# Fewer are encoded before anyone has read the estimate.
 _WORTH_A_TRIAL = 64
-# A model with its libraries; see benchmarks/memory.py.
+# The model and its libraries; see benchmarks/memory.py.
 _PROGRAM_BYTES = 800 * 2**20
-# Before they have been counted.
+# Used before the clusters are counted.
 _LIKELY_CLUSTERS = 30
-# Between the matrix products come softmax, selection and eigenvectors.
+# Matrix products take about half of the time; softmax, selection and eigenvectors the rest.
 _OVERHEAD = 2.0
 _GEMM_SIZE = 1024
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will roughly take."""
+    """Rough time and memory of a run, and how much is still to encode."""
 
     n_images: int
     images_to_encode: int
@@ -37,15 +40,11 @@ class Estimate:
     n_bytes: int
 
 
-def estimate_run(
-    encoder: Encoder, n_images: int, images_to_encode: int, texts: list[str], n_prompts: int
-) -> Estimate:
+def estimate_run(images: ImageSet, encoder: Encoder, job: Job) -> Estimate:
     """Estimate time and memory, after a short trial of the model and of the machine."""
-    encoding = 0.0
-    if images_to_encode:
-        encoding += images_to_encode * _seconds_per_image(encoder, images_to_encode)
-    if texts:
-        encoding += len(texts) * _seconds_per_text(encoder, texts)
+    n_images, n_prompts = len(images.paths), len(job.settings.prompts)
+    texts = missing_texts(vocabulary_words(job.settings), PLAIN, encoder, job.store)
+    images_to_encode = len(missing_images(images, encoder, job.store))
     # TAC's filter keeps five nouns per centre, and has a centre for 300 images or more.
     n_nouns = max(150, n_images // 60)
     columns = encoder.image_dim + n_prompts * n_nouns
@@ -60,7 +59,8 @@ def estimate_run(
         n_images=n_images,
         images_to_encode=images_to_encode,
         texts_to_encode=len(texts),
-        encoding_seconds=encoding,
+        encoding_seconds=images_to_encode * _seconds_per_image(encoder, images_to_encode)
+        + len(texts) * _seconds_per_text(encoder, texts),
         clustering_seconds=_OVERHEAD * n_images**2 * columns / _flops(),
         n_bytes=_PROGRAM_BYTES + footprint.most,
     )
@@ -83,7 +83,7 @@ def _seconds_per_text(encoder: Encoder, texts: list[str]) -> float:
 
 
 def _timed(function: Any, argument: Any) -> float:
-    # The first call of a model is slower than all others.
+    # The first call of a model is slower than the others.
     function(argument[:1])
     start = time.perf_counter()
     function(argument)
@@ -91,6 +91,6 @@ def _timed(function: Any, argument: Any) -> float:
 
 
 def _flops() -> float:
-    """Return how many float operations this machine does in a second."""
+    """Measure float operations per second."""
     matrix = np.ones((_GEMM_SIZE, _GEMM_SIZE), dtype=np.float32)
     return 2 * _GEMM_SIZE**3 / _timed(lambda m: m @ matrix, matrix)

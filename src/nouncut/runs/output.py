@@ -1,16 +1,25 @@
-"""Where a run goes when the user did not say."""
+"""The directory of a run, and whether it already holds that run."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from nouncut.errors import InputError
-from nouncut.runs.directory import foreign_names
-from nouncut.runs.errors import explained
+import numpy as np
+
+from nouncut import __version__
+from nouncut.compute.files import AnyPath
+from nouncut.errors import InputError, OutputError, printable_path
+from nouncut.runs.collection import Collection
+from nouncut.runs.directory import MANIFEST, explained, foreign_names
 from nouncut.runs.manifest import read_manifest
+from nouncut.runs.run import Run, open_run
+from nouncut.runs.tables import path_texts
 
 FOLDER = "nouncut-runs"
 
@@ -22,32 +31,75 @@ _RESERVED = re.compile(
 )
 
 
+def output_directory(
+    output: AnyPath | None, sources: Sequence[str], digest: str, *, replace: bool
+) -> Path:
+    """Return the run directory; refuse one that holds a run of other images or settings."""
+    if output is None:
+        return choose_output(Path(sources[0]).name, digest, Path.cwd())
+    directory = Path(output)
+    if (directory / MANIFEST).exists() and not replace and _digest(directory) != digest:
+        raise OutputError(
+            f"{printable_path(directory)} holds a run of other images or settings. Choose another "
+            "`output`, or pass `replace=True`."
+        )
+    return directory
+
+
 def choose_output(source_name: str, digest: str, parent: Path) -> Path:
-    """Return where a run goes by default."""
+    """Return the default directory: that of the same run, else a free one with the same name."""
     folder, name = parent / FOLDER, safe_name(source_name)
     numbered = re.compile(re.escape(name) + r"(-\d+)?")
     with explained(folder):
-        for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if numbered.fullmatch(place.name) and _digest(place) == digest:
-                return place
-        places = (folder / (name if number == 1 else f"{name}-{number}") for number in count(1))
-        return next(place for place in places if _is_free(place))
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if numbered.fullmatch(path.name) and _digest(path) == digest:
+                return path
+        paths = (folder / (name if number == 1 else f"{name}-{number}") for number in count(1))
+        return next(path for path in paths if _is_free(path))
+
+
+def content_digest(collection: Collection, digest: str) -> str:
+    """Hash of everything that decides a result: version, settings, model and images."""
+    chosen, images = collection.model, collection.images
+    found = hashlib.sha256(
+        repr((__version__, digest, chosen and chosen.encoder.fingerprint)).encode()
+    )
+    for path in path_texts(images.paths):
+        found.update(path.encode() + b"\0")
+    for file in images.skipped:
+        found.update(repr((path_texts([file.path]), file.reason)).encode())
+    if images.hashes is None:
+        found.update(np.ascontiguousarray(collection.visual).tobytes())
+    else:
+        found.update("".join(images.hashes).encode())
+    return found.hexdigest()
+
+
+def earlier_run(directory: Path, content: str, n_encoded: int) -> Run | None:
+    """Return the finished run in a directory if it has the same content digest."""
+    try:
+        run = open_run(directory)
+    except InputError:
+        return None
+    if run.manifest.get("content") != content:
+        return None
+    return replace(run, manifest=run.manifest | {"n_encoded": n_encoded})
 
 
 def safe_name(name: str) -> str:
-    r"""Return a name that any file system takes, as close to the given one as can be."""
+    """Return a name that any file system takes, close to the given one."""
     known = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in name)
     bare = known.strip(". ")
     allowed = f"_{bare}" if _RESERVED.fullmatch(bare) else bare
     return allowed.encode()[:_MAX_BYTES].decode(errors="ignore").rstrip(". ") or "run"
 
 
-def _is_free(place: Path) -> bool:
-    return not os.path.lexists(place) or (place.is_dir() and not foreign_names(place))
+def _is_free(path: Path) -> bool:
+    return not os.path.lexists(path) or (path.is_dir() and not foreign_names(path))
 
 
-def _digest(place: Path) -> object:
+def _digest(directory: Path) -> object:
     try:
-        return read_manifest(place).get("digest")
+        return read_manifest(directory).get("digest")
     except InputError:
         return None

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from nouncut.compute.progress import Progress
+from nouncut.compute.files import AnyPath
+from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.method.familiarity import familiarity
-from nouncut.method.membership import cluster_membership
-from nouncut.runs.collection import Collection, WordView, open_sources, read_collection
-from nouncut.runs.contents import texts_of
+from nouncut.method.membership import Membership, cluster_membership
+from nouncut.runs.collection import (
+    Collection,
+    WordView,
+    as_paths,
+    list_images,
+    load_model,
+    open_sources,
+    read_collection,
+)
+from nouncut.runs.contents import membership_columns
 from nouncut.runs.fitted import MODEL_ARRAYS, restore_model
+from nouncut.runs.job import Job
 from nouncut.runs.run import Run
+from nouncut.runs.settings import Settings
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, path_texts, table_of
 from nouncut.store.store import FeatureStore
+
+PREDICTIONS_SCHEMA = ASSIGNMENTS_SCHEMA.remove(
+    ASSIGNMENTS_SCHEMA.get_field_index("outlier")
+).append(pa.field("unseen", pa.bool_()))
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """New images in the clusters of a run."""
+    """New images in the clusters of a run.
+
+    Parameters
+    ----------
+    paths : tuple of path
+        The images.
+    table : pyarrow.Table
+        Per image: path, cluster, name, confidence, second choice with its confidence, and whether
+        it is unlike all images of the run ("unseen").
+    skipped : tuple of SkippedFile
+        Files that could not be opened, and why.
+    """
 
     paths: tuple[str | Path, ...]
     table: pa.Table
@@ -36,7 +60,7 @@ class Prediction:
 
 def predict_images(
     run: Run,
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: AnyPath | Iterable[AnyPath],
     *,
     store: FeatureStore | None = None,
     progress: Progress | None = None,
@@ -83,66 +107,51 @@ def predict_images(
     ...     predict_images(run, path).table["cluster"].to_pylist() == run.labels.tolist()
     True
     """
-    queries, visual = _read_queries(run, paths, store or FeatureStore(), progress, n_jobs)
+    settings = Settings(model=run.manifest["model"]["name"] or "auto")
+    job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
+    queries = _read_queries(run, as_paths(paths), job)
+    found = _place(run, queries, job)
+    known_kind = familiarity(run.array("features"), queries.visual, n_threads=count_threads(n_jobs))
+    columns = membership_columns(found, np.array(run.names, dtype=object)) | {
+        "path": path_texts(queries.images.paths),
+        "unseen": known_kind < run.manifest["least_familiarity"],
+    }
+    table = table_of(columns, PREDICTIONS_SCHEMA)
+    return Prediction(queries.images.paths, table, queries.images.skipped)
+
+
+def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
+    """Return new images with features that can be compared with those of the run."""
+    model, source = run.manifest["model"], open_sources(sources)
+    chosen = load_model(source, job)
+    if (chosen and chosen.encoder.fingerprint) != model["fingerprint"]:
+        raise InputError(
+            f"{printable_path(run.directory)} was made with another version of {model['name']}, "
+            "whose features cannot be compared with this one's. Cluster the images again."
+        )
+    center = run.array("center") if run.has_array("center") else None
+    queries = read_collection(source, list_images(source, job), chosen, job, center)
+    if run.has_array("view_basis") and queries.semantic is not None:
+        view = WordView(run.array("view_center"), run.array("view_basis"))
+        return replace(queries, visual=view(queries.semantic))
+    return queries
+
+
+def _place(run: Run, queries: Collection, job: Job) -> Membership:
+    """Return the clusters of new images; nothing is fitted again."""
     has_nouns = run.has_array("model_noun_features")
-    semantic = queries.semantic if has_nouns else None
-    known = run.array("features")
     model = restore_model(
         {name: run.array(name) for name in MODEL_ARRAYS if run.has_array(name)},
-        known,
+        run.array("features"),
         run.array("semantic") if has_nouns else None,
         run.array("embedding"),
         run.labels,
-        n_jobs=n_jobs,
+        n_jobs=job.n_jobs,
     )
-    embedding, labels = model.place(visual, semantic)
-    found = cluster_membership(
+    embedding, labels = model.place(queries.visual, queries.semantic if has_nouns else None)
+    return cluster_membership(
         embedding,
         model.cluster_centers_,
         labels=labels,
         temperature=run.manifest["membership_temperature"],
     )
-    known_kind = familiarity(known, visual, n_threads=count_threads(n_jobs))
-    names = np.array(run.names, dtype=object)
-    alone = found.second < 0
-    table = pa.table(
-        {
-            "path": texts_of(queries.paths),
-            "cluster": pa.array(found.label, pa.int32()),
-            "name": pa.array(names[found.label], pa.string()),
-            "confidence": pa.array(found.confidence.astype(np.float32)),
-            "second_cluster": pa.array(found.second, pa.int32(), mask=alone),
-            "second_name": pa.array(names[found.second], pa.string(), mask=alone),
-            "second_confidence": pa.array(found.second_confidence.astype(np.float32)),
-            "unseen": known_kind < run.manifest["least_familiarity"],
-        }
-    )
-    return Prediction(queries.paths, table, queries.skipped)
-
-
-def _read_queries(
-    run: Run,
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    store: FeatureStore,
-    progress: Progress | None,
-    n_jobs: int | None,
-) -> tuple[Collection, NDArray[Any]]:
-    """Return new images, and what they are compared with the run's images by."""
-    model = run.manifest["model"]
-    queries = read_collection(
-        open_sources([paths] if isinstance(paths, str | os.PathLike) else list(paths)),
-        model["name"] or "auto",
-        store,
-        center=run.array("center") if run.has_array("center") else None,
-        progress=progress,
-        n_jobs=n_jobs,
-    )
-    if (queries.model and queries.model.encoder.fingerprint) != model["fingerprint"]:
-        raise InputError(
-            f"{printable_path(run.directory)} was made with another version of {model['name']}, "
-            "whose features cannot be compared with this one's. Cluster the images again."
-        )
-    if run.has_array("view_basis") and queries.semantic is not None:
-        view = WordView(run.array("view_center"), run.array("view_basis"))
-        return queries, view(queries.semantic)
-    return queries, queries.visual

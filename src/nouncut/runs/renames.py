@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from nouncut.compute.files import install, new_file, waiting
 from nouncut.errors import InputError, printable_path
-from nouncut.runs.errors import explained
+from nouncut.runs.directory import explained
 from nouncut.runs.tables import unicode_text
 
 NAMES = "names.json"

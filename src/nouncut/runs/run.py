@@ -18,8 +18,7 @@ from scipy.sparse import csr_array
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
-from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path
-from nouncut.runs.errors import damaged
+from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
 from nouncut.runs.renames import renamed_table, saved_names

@@ -1,18 +1,30 @@
-"""What decides a result, besides the images."""
+"""The settings of a run, each declared once.
+
+The command line, validation, the manifest, the digest and the report's labels follow from the
+declarations in `Settings`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from nouncut.compute.checks import check_choice, check_positive
-from nouncut.words.filters import NounFilter
-from nouncut.words.prompts import PROMPTS, check_templates
+from nouncut.errors import ParameterError
+from nouncut.words.prompts import PROMPTS, check_templates, read_templates
+from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import LEXICONS
+
+Solver = Literal["auto", "exact", "spectral"]
+Comparison = Literal["looks", "words"]
+NounFilter = Literal["tac", "gradnorm", "none"]
+Auto = Literal["auto"]
 
 # What can be seen in a picture; WordNet's other files hold acts, thoughts, amounts and the like.
 VISIBLE_LEXICONS = (
@@ -27,114 +39,328 @@ VISIBLE_LEXICONS = (
     "plant",
     "substance",
 )
-# What NumPy's generators take.
+# NumPy's generators take seeds below this.
 _SEEDS = 2**32
-Solver = Literal["auto", "exact", "spectral"]
-Compared = Literal["looks", "words"]
+_SHOWN_WORDS = 12
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """How a setting is checked, shown in the report, and given on the command line."""
+
+    label: str
+    help: str
+    flags: tuple[str, ...]
+    check: Callable[[str, Any], None]
+    show: Callable[[Any], str] = str
+    metavar: str | None = None
+    # The type that the command line parses, and what turns it into the setting's value.
+    option_type: Any = str
+    parse: Callable[[Any], Any] = lambda given: given
+    option_default: Any = "auto"
+
+
+def _check_whole_or_auto(name: str, value: object) -> None:
+    if value != "auto":
+        check_positive({name: value}, Integral)
+
+
+def _parse_whole_or_auto(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _check_tau(name: str, value: object) -> None:
+    if value not in (None, "auto"):
+        check_positive({name: value}, Real)
+
+
+def _parse_tau(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _check_seed(name: str, value: object) -> None:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or not 0 <= value < _SEEDS:  # type: ignore[operator]
+        raise ParameterError(
+            f"`{name}` must be a whole number from 0 to {_SEEDS - 1}; got {value!r}."
+        )
+
+
+def _check_model(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"`{name}` must be the name or folder of a model; got {value!r}.")
+
+
+def _check_one_of(choices: Sequence[str]) -> Callable[[str, object], None]:
+    def check(name: str, value: object) -> None:
+        if value is not None:
+            check_choice(name, value, choices)
+
+    return check
+
+
+def _check_vocabulary(name: str, value: Sequence[str] | None) -> None:
+    if value is not None and not value:
+        raise ParameterError(f"`{name}` has no words. Pass at least one.")
+
+
+def _show_vocabulary(words: Sequence[str] | None) -> str:
+    if words is None:
+        return "nouns of WordNet"
+    more = f" and {len(words) - _SHOWN_WORDS:,} more" if len(words) > _SHOWN_WORDS else ""
+    return ", ".join(words[:_SHOWN_WORDS]) + more
+
+
+def _parse_vocabulary(path: Path | None) -> tuple[str, ...] | None:
+    return None if path is None else tuple(read_words(path))
+
+
+def _check_lexicons(name: str, value: Sequence[str] | None) -> None:
+    for lexicon in value or ():
+        check_choice(name, lexicon, LEXICONS)
+
+
+def _parse_lexicons(text: str) -> tuple[str, ...] | None:
+    if text == "auto":
+        return VISIBLE_LEXICONS
+    return None if text == "all" else tuple(name.strip() for name in text.split(","))
+
+
+def _show_lexicons(lexicons: Sequence[str] | None) -> str:
+    return "all of WordNet" if lexicons is None else ", ".join(lexicons)
+
+
+def _check_prompts(name: str, value: Sequence[str]) -> None:
+    check_templates(value)
+
+
+def _parse_prompts(text: str) -> tuple[str, ...]:
+    """Read numbers of built-in prompts, "all", or a file of templates."""
+    if text == "all":
+        return PROMPTS
+    numbers = [number.strip() for number in text.split(",")]
+    if not all(number.isdecimal() for number in numbers):
+        return tuple(read_templates(text))
+    if not all(1 <= int(number) <= len(PROMPTS) for number in numbers):
+        raise ParameterError(
+            f"`prompts` must be numbers from 1 to {len(PROMPTS)}, such as 1,3; got {text}."
+        )
+    return tuple(PROMPTS[int(number) - 1] for number in dict.fromkeys(numbers))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a result, besides the images.
+    """What decides a result besides the images.
 
     Parameters
     ----------
-    n_clusters : int, optional
-        Number of clusters; found from the images by default.
-    model : str, default="auto"
-        What `nouncut.models.choose.load_encoder` takes.
-    words : tuple of str, optional
-        The user's own words instead of WordNet's nouns.
-    lexicons : tuple of str, optional
-        WordNet's lexicographer files to take nouns from; None for all of them.
-    templates : tuple of str
-        Prompts.
-    tau : float or "auto", optional
-        Temperature; the published one for CLIP and "auto" for other models by default.
-    n_neighbors : int, optional
-        Neighbours that every image keeps; chosen from the numbers of images and clusters by
-        default.
-    seed : int, default=0
-        Seed of everything random.
-    solver : {"auto", "exact", "spectral"}, default="auto"
-        How to diffuse.
-    noun_filter : {"tac", "gradnorm", "none"}, optional
-        Which nouns are used; by default TAC's for WordNet, and all of the user's own words.
-    compare : {"looks", "words"}, optional
-        Whether images are close when they look alike, or when the words say the same of them; by
-        default "words" with the user's own words, and "looks" otherwise.
+    n_clusters, model, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, solver, \
+noun_filter, compare
+        As for `nouncut.cluster_images`.
 
     Examples
     --------
     >>> from nouncut.runs.settings import Settings
-    >>> Settings(words=("calm", "wild")).compared_by
+    >>> Settings(vocabulary=("calm", "wild")).comparison
     'words'
     >>> Settings(n_clusters=0)
     Traceback (most recent call last):
     ...
-    ValueError: n_clusters must be a whole number of at least 1; got 0.
+    nouncut.errors.ParameterError: `n_clusters` must be a whole number of at least 1; got 0.
     """
 
-    n_clusters: int | None = None
-    model: str = "auto"
-    words: tuple[str, ...] | None = None
-    lexicons: tuple[str, ...] | None = VISIBLE_LEXICONS
-    templates: tuple[str, ...] = tuple(PROMPTS)
-    tau: float | Literal["auto"] | None = None
-    n_neighbors: int | None = None
-    seed: int = 0
-    solver: Solver = "auto"
-    noun_filter: NounFilter | None = None
-    compare: Compared | None = None
+    n_clusters: Annotated[
+        int | Auto,
+        Declaration(
+            label="Number of groups",
+            help="Number of clusters; auto finds it from the images.",
+            flags=("-k", "--clusters"),
+            metavar="N|auto",
+            parse=_parse_whole_or_auto,
+            check=_check_whole_or_auto,
+        ),
+    ] = "auto"
+    model: Annotated[
+        str,
+        Declaration(
+            label="Model",
+            help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto uses CLIP if "
+            "its weights are on this machine or can be fetched (this uses the network), else mini.",
+            flags=("--model",),
+            check=_check_model,
+        ),
+    ] = "auto"
+    vocabulary: Annotated[
+        tuple[str, ...] | None,
+        Declaration(
+            label="Vocabulary",
+            help="A file of your own words, one per line (or CSV): images are grouped by what these "
+            "words distinguish.",
+            flags=("--vocabulary",),
+            metavar="FILE",
+            option_type=Path | None,
+            option_default=None,
+            parse=_parse_vocabulary,
+            check=_check_vocabulary,
+            show=_show_vocabulary,
+        ),
+    ] = None
+    lexicons: Annotated[
+        tuple[str, ...] | None,
+        Declaration(
+            label="Kinds of nouns",
+            help="WordNet's files to take nouns from, such as animal,food; all for every one; auto "
+            "for things that can be seen.",
+            flags=("--lexicon",),
+            metavar="NAME,...|all|auto",
+            parse=_parse_lexicons,
+            check=_check_lexicons,
+            show=_show_lexicons,
+        ),
+    ] = VISIBLE_LEXICONS
+    prompts: Annotated[
+        tuple[str, ...],
+        Declaration(
+            label="Prompts",
+            help="Which of the seven built-in prompts to use, or a file of your own, each with one {}.",
+            flags=("--prompts", "--templates"),
+            metavar="N,...|FILE|all",
+            option_default="all",
+            parse=_parse_prompts,
+            check=_check_prompts,
+            show=" \N{MIDDLE DOT} ".join,
+        ),
+    ] = PROMPTS
+    tau: Annotated[
+        float | Auto | None,
+        Declaration(
+            label="Temperature (tau)",
+            help="Temperature of the softmax over nouns; auto chooses one. Default: 0.04 for CLIP, "
+            "auto for other models.",
+            flags=("--tau",),
+            metavar="X|auto",
+            option_type=str | None,
+            option_default=None,
+            parse=_parse_tau,
+            check=_check_tau,
+            show=lambda tau: f"{tau:.4g}" if isinstance(tau, float | int) else str(tau),
+        ),
+    ] = None
+    n_neighbors: Annotated[
+        int | Auto,
+        Declaration(
+            label="Neighbours per image",
+            help="Neighbours that every image keeps; auto is twice the root of the number of images "
+            "per cluster, at most 30.",
+            flags=("--neighbors",),
+            metavar="N|auto",
+            parse=_parse_whole_or_auto,
+            check=_check_whole_or_auto,
+        ),
+    ] = "auto"
+    random_state: Annotated[
+        int,
+        Declaration(
+            label="Seed",
+            help="Seed of everything random.",
+            flags=("--seed",),
+            option_type=int,
+            option_default=0,
+            check=_check_seed,
+        ),
+    ] = 0
+    solver: Annotated[
+        Solver,
+        Declaration(
+            label="Solver",
+            help="How the graphs of the prompts are combined: exact uses dense matrices.",
+            flags=("--solver",),
+            option_type=Solver,
+            check=_check_one_of(get_args(Solver)),
+        ),
+    ] = "auto"
+    noun_filter: Annotated[
+        NounFilter | None,
+        Declaration(
+            label="Noun filter",
+            help="How positive nouns are chosen. Default: tac for WordNet, none for up to 1,000 words "
+            "of your own.",
+            flags=("--noun-filter",),
+            option_type=NounFilter | None,
+            option_default=None,
+            check=_check_one_of(get_args(NounFilter)),
+        ),
+    ] = None
+    compare: Annotated[
+        Comparison | None,
+        Declaration(
+            label="Images compared by",
+            help="Compare images by how they look, or by what the words say of them. Default: looks; "
+            "words with --vocabulary.",
+            flags=("--compare",),
+            option_type=Comparison | None,
+            option_default=None,
+            check=_check_one_of(get_args(Comparison)),
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
-        check_choice("solver", self.solver, get_args(Solver))
-        if self.noun_filter is not None:
-            check_choice("noun_filter", self.noun_filter, get_args(NounFilter))
-        if self.compare is not None:
-            check_choice("compare", self.compare, get_args(Compared))
-        whole = {"n_clusters": self.n_clusters, "n_neighbors": self.n_neighbors}
-        check_positive({k: value for k, value in whole.items() if value is not None}, Integral)
-        if self.tau not in (None, "auto"):
-            check_positive({"tau": self.tau}, Real)
-        if not 0 <= self.seed < _SEEDS:
-            raise ValueError(f"seed must be from 0 to {_SEEDS - 1}, not {self.seed}.")
-        _check_lexicons(self.lexicons)
-        check_templates(self.templates)
+        for name, declaration in declarations().items():
+            declaration.check(name, getattr(self, name))
+        if self.vocabulary is not None and self.lexicons != VISIBLE_LEXICONS:
+            raise ParameterError("`vocabulary` and `lexicons` exclude each other: pass one.")
 
     @property
-    def compared_by(self) -> Compared:
+    def comparison(self) -> Comparison:
         """What makes images close."""
-        return self.compare or ("words" if self.words is not None else "looks")
+        return self.compare or ("words" if self.vocabulary is not None else "looks")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the settings as JSON takes them.
-
-        Returns
-        -------
-        dict
-            All settings by name.
-        """
+    def to_json(self) -> dict[str, Any]:
+        """Return all settings by name, as JSON knows them."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return found
 
     def digest(self, sources: Sequence[str]) -> str:
-        """Return what two runs share that are the same question about the same source.
-
-        Parameters
-        ----------
-        sources : sequence of str
-            Where the images are.
-
-        Returns
-        -------
-        str
-            Hexadecimal.
-        """
-        text = json.dumps([self.as_json(), list(sources)], sort_keys=True)
+        """Hash of settings and sources; equal for equivalent runs."""
+        text = json.dumps([self.to_json(), list(sources)], sort_keys=True)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def _check_lexicons(lexicons: tuple[str, ...] | None) -> None:
-    for lexicon in lexicons or ():
-        check_choice("lexicon", lexicon, LEXICONS)
+@cache
+def declarations() -> dict[str, Declaration]:
+    """Return the declaration of every setting by name."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def shown_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List label and value of every setting of a run, with what was chosen for open ones."""
+    asked, used = _renamed(manifest.get("settings") or {}), _values_used(manifest)
+    return [
+        (declaration.label, _shown(declaration, asked[name], used.get(name)))
+        for name, declaration in declarations().items()
+        if name in asked
+    ]
+
+
+def _shown(declaration: Declaration, asked: Any, used: Any) -> str:
+    is_open = asked in (None, "auto")
+    if is_open and used is not None:
+        return f"{declaration.show(used)} (chosen automatically)"
+    return "automatic" if is_open and declaration.show is str else declaration.show(asked)
+
+
+def _values_used(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that were used; version 0.1.0 recorded only some, elsewhere."""
+    earlier = {name: manifest.get(name) for name in ("n_clusters", "tau", "solver", "n_neighbors")}
+    model = (manifest.get("model") or {}).get("name")
+    return earlier | {"model": model} | (manifest.get("used") or {})
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under today's names; version 0.1.0 had some others."""
+    names = {"words": "vocabulary", "templates": "prompts", "seed": "random_state"}
+    return {names.get(name, name): value for name, value in settings.items()}

@@ -1,4 +1,4 @@
-"""The tables of a run: their columns, and paths that are no text."""
+"""The tables of a run: columns, reading, writing, and paths that are not valid text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nouncut.compute.files import new_file
+from nouncut.compute.files import AnyPath, new_file
 from nouncut.images.find import SkippedFile
-from nouncut.runs.directory import table_path
-from nouncut.runs.errors import damaged
+from nouncut.runs.directory import damaged, table_path
 
 ASSIGNMENTS_SCHEMA = pa.schema(
     {
@@ -55,18 +55,29 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def unicode_text(text: str) -> str:
-    r"""Return text that can be written as UTF-8."""
+    """Replace lone surrogates, so that text can be written as UTF-8."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def path_texts(paths: Sequence[AnyPath]) -> list[str]:
+    """Return paths as text that can be written as UTF-8."""
+    return [unicode_text(os.fspath(path)) for path in paths]
+
+
+def table_of(columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
+    """Return columns as a table, cast to the types of a schema."""
+    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
+    return pa.table(arrays, schema=schema)
+
+
 def images_table(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[AnyPath],
     *,
     hashes: Sequence[str] | None = None,
     sizes: Sequence[int | None] | None = None,
     skipped: Sequence[SkippedFile] = (),
 ) -> pa.Table:
-    r"""Return the table of all files that a run has seen."""
+    """Return the table of all files of a run: the clustered ones, then the skipped ones."""
     every = [os.fspath(path) for path in [*paths, *(file.path for file in skipped)]]
     texts = [unicode_text(path) for path in every]
     nothing = [None] * len(skipped)
@@ -95,7 +106,7 @@ def real_paths(images: pa.Table) -> list[Path]:
 
 
 def write_table(directory: Path, name: str, table: pa.Table) -> None:
-    """Write a table, to wait for its place."""
+    """Write a table beside its final path; `install` renames it."""
     with new_file(table_path(directory, name)) as file:
         pq.write_table(table, file, write_page_checksum=True)
 
@@ -113,7 +124,7 @@ def read_table(directory: Path, name: str) -> pa.Table:
 
 
 def check_table(directory: Path, name: str, n_rows: int) -> None:
-    """Check that a table is there and whole, as far as its footer tells."""
+    """Raise unless the footer of a table has the right columns and number of rows."""
     path = table_path(directory, name)
     try:
         with path.open("rb") as file, pq.ParquetFile(file) as parquet:

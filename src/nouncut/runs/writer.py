@@ -37,10 +37,10 @@ from nouncut.runs.directory import (
     MANIFEST,
     REPORT,
     array_path,
+    explained,
     foreign_names,
     table_path,
 )
-from nouncut.runs.errors import explained
 from nouncut.runs.manifest import encode_manifest, read_manifest
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table

@@ -17,7 +17,7 @@ from nouncut.images.find import SkippedFile
 from nouncut.models.encoder import Encoder
 from nouncut.paper.bench.files import write_whole_array
 from nouncut.paper.datasets.dataset import ImageSource
-from nouncut.runs.encode import EncodedImages, _image_space
+from nouncut.runs.encode import EncodedImages, image_space
 from nouncut.store.store import FeatureStore
 
 _IMAGES_AT_ONCE = 64
@@ -60,7 +60,7 @@ def encode_source(
 ) -> EncodedSource:
     """Encode the images that have no features yet."""
     report = progress or silent
-    space = _image_space(encoder)
+    space = image_space(encoder)
     missing = store.missing(space, keys)
     skipped: list[SkippedFile] = []
     done = 0

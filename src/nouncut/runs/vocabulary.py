@@ -1,0 +1,93 @@
+"""The words of a run: its vocabulary and the positive nouns chosen from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.errors import ParameterError
+from nouncut.runs.collection import Collection
+from nouncut.runs.encode import encode_nouns
+from nouncut.runs.job import Job
+from nouncut.runs.settings import NounFilter, Settings
+from nouncut.words.filters import positive_nouns
+from nouncut.words.nouns import load_nouns
+
+# Filters and names use nouns without a prompt around them: one text per noun instead of seven,
+# and the same names.
+PLAIN = ("{}",)
+# Vocabularies up to this size skip the noun filter.
+_FEW_WORDS = 1000
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that clusters may be named with; features (n_words, e)."""
+
+    words: list[str]
+    features: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class PositiveNouns:
+    """The nouns that anchor a clustering; features (n_nouns, e) for every prompt."""
+
+    words: list[str]
+    features: list[NDArray[np.float32]]
+
+
+def vocabulary_words(settings: Settings) -> list[str]:
+    """Return the user's own words, else WordNet's nouns."""
+    if settings.vocabulary is not None:
+        return list(settings.vocabulary)
+    return [noun.word for noun in load_nouns(lexicons=settings.lexicons)]
+
+
+def chosen_filter(settings: Settings) -> NounFilter:
+    """Return the noun filter that is used."""
+    is_small = settings.vocabulary is not None and len(settings.vocabulary) <= _FEW_WORDS
+    return settings.noun_filter or ("none" if is_small else "tac")
+
+
+def encode_vocabulary(collection: Collection, job: Job) -> Vocabulary | None:
+    """Encode the vocabulary; None for features of an unknown model."""
+    if collection.model is None:
+        if job.settings.vocabulary is not None:
+            raise ParameterError(
+                "`vocabulary` needs a model that can read words: pass the `model` that made the "
+                "features."
+            )
+        return None
+    with job.stage("encoding nouns"):
+        words = vocabulary_words(job.settings)
+        features = encode_nouns(
+            words, PLAIN, collection.model.encoder, job.store, progress=job.progress
+        )
+        return Vocabulary(words, features[0])
+
+
+def choose_nouns(
+    collection: Collection, vocabulary: Vocabulary | None, n_clusters: int, job: Job
+) -> PositiveNouns | None:
+    """Choose the nouns that suit the images, and encode them with all prompts."""
+    if vocabulary is None or collection.semantic is None or collection.model is None:
+        return None
+    with job.stage("choosing nouns"):
+        chosen = positive_nouns(
+            collection.semantic,
+            vocabulary.features,
+            n_clusters,
+            method=chosen_filter(job.settings),
+            random_state=job.settings.random_state,
+        )
+        words = [vocabulary.words[i] for i in chosen]
+        features = encode_nouns(
+            words,
+            job.settings.prompts,
+            collection.model.encoder,
+            job.store,
+            progress=job.progress,
+        )
+        return PositiveNouns(words, features)
