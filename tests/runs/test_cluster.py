@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 
 import numpy as np
 import pytest
 
 from nouncut import cluster_images
-from nouncut.errors import InputError, OutputError
+from nouncut.errors import InputError, OutputError, ParameterError
 from nouncut.models.choose import load_encoder
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
@@ -69,11 +71,11 @@ def test_a_missing_report_is_made_again(cluster, draw):
     "other",
     [
         {"n_clusters": 2},
-        {"seed": 1},
+        {"random_state": 1},
         {"n_neighbors": 5},
         {"tau": 0.5},
         {"vocabulary": ("cat", "dog", "sea")},
-        {"templates": ("{}",)},
+        {"prompts": ("{}",)},
         {"compare": "looks"},
     ],
     ids=str,
@@ -81,7 +83,7 @@ def test_a_missing_report_is_made_again(cluster, draw):
 def test_other_settings_make_another_run(cluster, draw, other):
     photos = draw(range(9))
     first = cluster(photos)
-    with pytest.raises(OutputError, match="--replace"):
+    with pytest.raises(OutputError, match="replace=True"):
         cluster(photos, **other)
     second = cluster(photos, replace=True, **other)
     assert second.manifest["id"] != first.manifest["id"]
@@ -117,8 +119,8 @@ def test_labels_do_not_depend_on_the_number_of_threads(cluster, draw, tmp_path):
 def test_more_clusters_than_images_are_refused_before_anything_is_written(
     cluster, draw, tmp_path, n_images
 ):
-    error = InputError if n_images == 1 else ValueError
-    with pytest.raises(error, match="two are the fewest" if n_images == 1 else "ask for fewer"):
+    error = InputError if n_images == 1 else ParameterError
+    with pytest.raises(error, match="two is the minimum" if n_images == 1 else "ask for fewer"):
         cluster(draw(range(n_images)), 6)
     assert not (tmp_path / "run").exists()
 
@@ -149,7 +151,7 @@ def test_features_without_a_model_are_grouped_by_looks(features, tmp_path):
     assert run.manifest["source_kind"] == "features"
     assert run.manifest["model"]["name"] is None
     assert run.images["path"].to_pylist()[:2] == ["row 0", "row 1"]
-    with pytest.raises(ValueError, match="--model"):
+    with pytest.raises(ParameterError, match="`model`"):
         cluster_images(tmp_path / "features.npy", 3, vocabulary=["cat"], output=tmp_path / "other")
 
 
@@ -216,7 +218,9 @@ def test_an_interrupted_run_goes_on(cluster, draw, tmp_path):
 
 
 def test_the_manifest_tells_what_was_done(cluster, draw, words):
+    start = time.perf_counter()
     manifest = cluster(draw(range(12)), "auto").manifest
+    total = time.perf_counter() - start
     assert manifest["status"] == "complete"
     assert manifest["nouns"]["words"] == list(words)
     assert manifest["cluster_count"]["n_clusters"] == manifest["n_clusters"]
@@ -224,5 +228,17 @@ def test_the_manifest_tells_what_was_done(cluster, draw, words):
     assert len(manifest["prompts"]) == 7
     stages = {"encoding images", "encoding nouns", "counting clusters", "clustering"}
     assert stages <= set(manifest["seconds"])
-    assert all(seconds >= 0 for seconds in manifest["seconds"].values())
-    assert isinstance(manifest["command"], str)
+    assert 0 < manifest["seconds"]["encoding images"] < total
+    assert 0 < manifest["seconds"]["clustering"] < total
+
+
+def test_the_manifest_has_the_settings_of_the_caller(cluster, draw, words, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["ipykernel_launcher.py", "-f", "kernel.json"])
+    manifest = cluster(draw(range(9)), "auto", tau=0.5, random_state=3).manifest
+    asked = manifest["settings"]
+    assert (asked["n_clusters"], asked["tau"], asked["random_state"]) == ("auto", 0.5, 3)
+    assert asked["vocabulary"] == list(words)
+    assert manifest["used"]["noun_filter"] == "none"
+    assert manifest["used"]["compare"] == "words"
+    assert manifest["used"]["n_clusters"] == manifest["n_clusters"]
+    assert "kernel" not in json.dumps(manifest)

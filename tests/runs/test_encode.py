@@ -24,9 +24,10 @@ from nouncut.store.store import FeatureStore
 CHILD = """
 import os, sys, time
 import numpy as np
-from nouncut import encode_images, extraction
-from nouncut.encoders import Encoder
-from nouncut.features import FeatureStore
+from nouncut.models.encoder import Encoder
+from nouncut.runs import encode as encoding
+from nouncut.runs.encode import encode_images
+from nouncut.store.store import FeatureStore
 
 class Averages(Encoder):
     name, fingerprint, image_dim, text_dim = "averages", "averages-1", 12, 12
@@ -47,7 +48,7 @@ def encode(folder, root, log):
             file.write("".join(f"{key}\\n" for key in keys))
         return added
     store.append = logged
-    extraction._IMAGES_AT_ONCE = 8
+    encoding._IMAGES_AT_ONCE = 8
     return encode_images(folder, Averages(), store).n_encoded
 """
 # Forks such a process for every line it reads, so that each begins at once.

@@ -4,28 +4,37 @@ import pytest
 
 from nouncut import cluster_images
 from nouncut.models.choose import load_encoder
+from nouncut.runs.encode import ImageSet
 from nouncut.runs.estimate import estimate_run
+from nouncut.runs.job import Job
+from nouncut.runs.settings import Settings
 from nouncut.store.store import FeatureStore
 
 
 @pytest.fixture(scope="module")
-def encoder(tiny_clip):
-    return load_encoder(tiny_clip, device="cpu").encoder
+def estimate(tiny_clip, tmp_path_factory):
+    """Return a function that estimates a run of images that only exist by name."""
+    encoder = load_encoder(tiny_clip, device="cpu").encoder
+
+    def make(n_images: int, words: list[str]):
+        names = tuple(f"{number}.jpg" for number in range(n_images))
+        store = FeatureStore(tmp_path_factory.mktemp("store"))
+        job = Job(Settings(vocabulary=tuple(words)), store)
+        return estimate_run(ImageSet(names, names, ()), encoder, job)
+
+    return make
 
 
-def test_nothing_to_encode_takes_no_time(encoder):
-    assert estimate_run(encoder, 1000, 0, [], 7).encoding_seconds == 0
-
-
-def test_more_takes_longer_and_more_memory(encoder):
-    texts = [f"word {number}" for number in range(200)]
-    few = estimate_run(encoder, 1_000, 100, texts, 7)
-    many = estimate_run(encoder, 100_000, 100_000, texts, 7)
-    assert 0 < few.encoding_seconds < many.encoding_seconds < 100_000
+def test_more_takes_longer_and_more_memory(estimate):
+    few, many = estimate(100, [f"word {n}" for n in range(200)]), estimate(10_000, ["word"])
+    assert 0 < few.encoding_seconds < many.encoding_seconds < 10_000
     assert 0 < few.clustering_seconds < many.clustering_seconds
-    assert 500 * 2**20 < few.n_bytes < 2 * 2**30
-    assert few.n_bytes < many.n_bytes
-    assert (few.n_images, few.images_to_encode, few.texts_to_encode) == (1_000, 100, 200)
+    assert 500 * 2**20 < few.n_bytes < many.n_bytes < 2 * 2**30
+    assert (few.n_images, few.images_to_encode, few.texts_to_encode) == (100, 100, 200)
+
+
+def test_what_is_quickly_encoded_is_not_tried(estimate):
+    assert estimate(5, ["word"]).encoding_seconds == 0
 
 
 def test_the_estimate_counts_what_is_new(draw, tiny_clip, words, tmp_path):

@@ -1,27 +1,34 @@
+"""Settings: checked, hashed, shown in the report and given on the command line, all from one place."""
+
 from __future__ import annotations
 
+import inspect
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nouncut.runs.settings import Settings
+from nouncut import cluster_images
+from nouncut.errors import InputError, ParameterError
+from nouncut.runs.settings import VISIBLE_LEXICONS, Settings, declarations, shown_settings
+from nouncut.words.prompts import PROMPTS
 
 OTHERS = {
     "n_clusters": 3,
     "model": "mini",
-    "words": ("calm", "wild"),
+    "vocabulary": ("calm", "wild"),
     "lexicons": None,
-    "templates": ("{}",),
+    "prompts": ("{}",),
     "tau": "auto",
     "n_neighbors": 10,
-    "seed": 1,
+    "random_state": 1,
     "solver": "exact",
     "noun_filter": "none",
     "compare": "words",
 }
+LABELS = {declaration.label for declaration in declarations().values()}
 
 
 @pytest.mark.parametrize(
@@ -29,24 +36,33 @@ OTHERS = {
     [
         ("n_clusters", 0),
         ("n_clusters", 2.5),
+        ("n_clusters", "many"),
         ("n_neighbors", 0),
         ("n_neighbors", -3),
         ("tau", 0.0),
         ("tau", float("nan")),
         ("tau", "hot"),
-        ("seed", -1),
-        ("seed", 2**32),
+        ("random_state", -1),
+        ("random_state", 2**32),
+        ("random_state", 0.5),
+        ("model", ""),
         ("solver", "magic"),
         ("noun_filter", "magic"),
         ("compare", "prices"),
+        ("vocabulary", ()),
         ("lexicons", ("animal", "unicorns")),
-        ("templates", ()),
-        ("templates", ("no place for a noun",)),
+        ("prompts", ()),
+        ("prompts", ("no place for a noun",)),
     ],
 )
 def test_wrong_settings_are_refused_by_name(name, value):
-    with pytest.raises(ValueError, match=name.removesuffix("s").replace("templates", "prompt")):
+    with pytest.raises(ValueError, match=f"`?{name}|template"):
         Settings(**{name: value})
+
+
+def test_a_vocabulary_and_lexicons_exclude_each_other():
+    with pytest.raises(ParameterError, match="exclude each other"):
+        Settings(vocabulary=("calm",), lexicons=None)
 
 
 @pytest.mark.parametrize(("name", "value"), OTHERS.items())
@@ -54,13 +70,48 @@ def test_every_setting_is_part_of_the_digest(name, value):
     assert Settings(**{name: value}).digest(["photos"]) != Settings().digest(["photos"])
 
 
-def test_all_settings_are_tried_above():
-    assert set(OTHERS) == set(Settings.__dataclass_fields__)
+def test_every_setting_is_declared_and_is_a_parameter_of_cluster_images():
+    names = [field.name for field in fields(Settings)]
+    assert list(declarations()) == names == list(OTHERS)
+    parameters = inspect.signature(cluster_images).parameters
+    for field in fields(Settings):
+        assert parameters[field.name].default == field.default
+
+
+def test_the_defaults_of_the_command_line_are_those_of_python():
+    given = {name: one.parse(one.option_default) for name, one in declarations().items()}
+    assert Settings(**given) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("n_clusters", "12", 12),
+        ("n_neighbors", "auto", "auto"),
+        ("tau", "0.5", 0.5),
+        ("tau", "auto", "auto"),
+        ("lexicons", "all", None),
+        ("lexicons", "animal, food", ("animal", "food")),
+        ("prompts", "3,1,3", (PROMPTS[2], PROMPTS[0])),
+    ],
+)
+def test_texts_of_the_command_line_become_values(name, text, value):
+    assert declarations()[name].parse(text) == value
+
+
+def test_prompts_can_come_from_a_file(tmp_path):
+    (tmp_path / "prompts.txt").write_text("a sketch of a {}.\n")
+    parse = declarations()["prompts"].parse
+    assert parse(str(tmp_path / "prompts.txt")) == ("a sketch of a {}.",)
+    with pytest.raises(ParameterError, match="1 to 7"):
+        parse("1,8")
+    with pytest.raises(InputError, match="nowhere"):
+        parse(str(tmp_path / "nowhere.txt"))
 
 
 @given(st.lists(st.text(), max_size=3), st.integers(0, 2**32 - 1))
 def test_the_digest_is_of_values_alone(sources, seed):
-    settings = Settings(seed=seed)
+    settings = Settings(random_state=seed)
     assert settings.digest(sources) == replace(settings).digest(list(sources))
     assert settings.digest(sources) != settings.digest([*sources, "more"])
 
@@ -69,20 +120,44 @@ def test_sources_that_are_no_text_have_a_digest():
     assert Settings().digest(["photos\udce9"]) != Settings().digest(["photos\udcea"])
 
 
-def test_settings_survive_json():
-    found = json.loads(json.dumps(Settings(words=("a", "b")).as_json()))
-    assert found["words"] == ["a", "b"]
-    assert set(found) == set(OTHERS)
+@pytest.mark.parametrize("settings", [Settings(), *(Settings(**{k: v}) for k, v in OTHERS.items())])
+def test_settings_survive_json_and_are_shown_with_labels(settings):
+    manifest = {"settings": json.loads(json.dumps(settings.to_json()))}
+    shown = dict(shown_settings(manifest))
+    assert set(shown) == LABELS
+    assert "None" not in "".join(shown.values())
+    assert shown["Seed"] == str(settings.random_state)
+
+
+def test_open_settings_are_shown_with_what_was_used():
+    used = {"noun_filter": "tac", "n_clusters": 7, "compare": "looks", "tau": 0.123456}
+    shown = dict(shown_settings({"settings": Settings().to_json(), "used": used}))
+    assert shown["Noun filter"] == "tac (chosen automatically)"
+    assert shown["Number of groups"] == "7 (chosen automatically)"
+    assert shown["Temperature (tau)"] == "0.1235 (chosen automatically)"
+    assert shown["Kinds of nouns"] == ", ".join(VISIBLE_LEXICONS)
+    every = dict(shown_settings({"settings": Settings(lexicons=None).to_json()}))
+    assert every["Kinds of nouns"] == "all of WordNet"
+
+
+def test_settings_of_version_0_1_0_are_shown():
+    manifest = {
+        "settings": {"n_clusters": None, "words": ["calm"], "templates": ["{}"], "seed": 3},
+        "n_clusters": 5,
+    }
+    shown = dict(shown_settings(manifest))
+    assert shown["Number of groups"] == "5 (chosen automatically)"
+    assert (shown["Vocabulary"], shown["Prompts"], shown["Seed"]) == ("calm", "{}", "3")
 
 
 @pytest.mark.parametrize(
-    ("settings", "compared"),
+    ("settings", "comparison"),
     [
         (Settings(), "looks"),
-        (Settings(words=("a", "b")), "words"),
-        (Settings(words=("a", "b"), compare="looks"), "looks"),
+        (Settings(vocabulary=("a", "b")), "words"),
+        (Settings(vocabulary=("a", "b"), compare="looks"), "looks"),
         (Settings(compare="words"), "words"),
     ],
 )
-def test_words_of_ones_own_are_what_images_are_compared_by(settings, compared):
-    assert settings.compared_by == compared
+def test_own_words_decide_what_makes_images_close(settings, comparison):
+    assert settings.comparison == comparison

@@ -149,7 +149,7 @@ def test_columns_are_cast(small_run, contents):
 def test_a_directory_with_other_things_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
-    expected = rf"holds other things \({name.split('/')[0]}, ...\) and no run. .*--output"
+    expected = rf"holds other things \({name.split('/')[0]}, ...\) and no run. .*`output`"
     with pytest.raises(OutputError, match=expected), RunWriter(tmp_path):
         pass
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")] in ([name], [])
@@ -165,7 +165,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path, name):
 )
 def test_other_manifests_are_not_written_over(tmp_path, manifest, message):
     (tmp_path / "manifest.json").write_text(manifest)
-    with pytest.raises(OutputError, match=rf"{message}.*--output"), RunWriter(tmp_path):
+    with pytest.raises(OutputError, match=rf"{message}.*`output`"), RunWriter(tmp_path):
         pass
     assert snapshot(tmp_path) == {tmp_path / "manifest.json": manifest.encode()}
 
@@ -173,7 +173,7 @@ def test_other_manifests_are_not_written_over(tmp_path, manifest, message):
 def test_arrays_behind_a_link_are_not_deleted(small_run, tmp_path):
     shutil.move(small_run.directory / "arrays", tmp_path / "elsewhere")
     (small_run.directory / "arrays").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match=r"arrays is a link. .*--output"):
+    with pytest.raises(OutputError, match=r"arrays is a link. .*`output`"):
         RunWriter(small_run.directory).__enter__()
     assert len(list((tmp_path / "elsewhere").iterdir())) == 5
 
@@ -182,7 +182,7 @@ def test_arrays_behind_a_link_are_not_deleted(small_run, tmp_path):
 def test_a_file_in_the_way(tmp_path, name):
     (tmp_path / "file").write_text("mine")
     with (
-        pytest.raises(OutputError, match=rf"{name} cannot be a run directory.*--output"),
+        pytest.raises(OutputError, match=rf"{name} cannot be used.*`output`"),
         RunWriter(tmp_path / name),
     ):
         pass
@@ -224,7 +224,7 @@ def test_a_read_only_run_can_be_read_and_says_why_not_more(small_run):
             assert open_run(top / "run").array("features").shape == (24, 16)
             for place in (top / "run", top / "new"):
                 with (
-                    pytest.raises(OutputError, match=r"cannot be written to .*--output"),
+                    pytest.raises(OutputError, match=r"cannot be written to .*`output`"),
                     RunWriter(place),
                 ):
                     pass
@@ -250,7 +250,7 @@ def test_files_that_may_not_grow(small_run, contents, n_bytes):
     before = snapshot(small_run.directory)
     with (
         limited_files(n_bytes),
-        pytest.raises(OutputError, match=r"No room left .* intact. Free some space.*--output"),
+        pytest.raises(OutputError, match=r"No room left .* intact. Free some space.*`output`"),
         RunWriter(small_run.directory) as writer,
     ):
         writer.finish(contents)

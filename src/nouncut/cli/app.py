@@ -54,10 +54,9 @@ def _options(
 
 def main() -> None:
     """Run the command."""
-    # Threads of a model that wait must not keep other programs from working; read by OpenMP when
-    # torch is imported.
+    # Waiting threads of a model should not spin; OpenMP reads this when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # A file name may hold what the terminal's encoding lacks.
+    # The terminal's encoding may lack characters of a file name.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

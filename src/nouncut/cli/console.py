@@ -1,4 +1,4 @@
-"""What the user sees: results on standard output, everything else on standard error."""
+"""Results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _GIGABYTE = 1e9
 
 
 def results() -> Console:
-    """Return the console that results go to."""
+    """Return the console for results."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def notes() -> Console:
-    """Return the console for what is not a result."""
+    """Return the console for everything else."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
-    """Tell the user what went wrong."""
+    """Print an error message."""
     notes().print(Text.assemble(("nouncut: ", "bold red"), message))
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs."""
-    # ASCII only: a file name may hold what the terminal's encoding lacks.
+    """Print JSON."""
+    # ASCII only: the terminal's encoding may lack characters of a file name.
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def shown_bytes(n_bytes: float) -> str:
-    """Return a size as people say it."""
+    """Return a size in MB or GB."""
     if n_bytes < _GIGABYTE:
         return f"{n_bytes / _MEGABYTE:.0f} MB"
     return f"{n_bytes / _GIGABYTE:.1f} GB"
 
 
 class StageBars:
-    """Progress of the stages: a bar with the time left on a terminal, else a line per stage."""
+    """Shows progress: a bar with the time left on a terminal, otherwise a line per stage."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -86,7 +86,7 @@ class StageBars:
             return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, amount="")
-        # Of a stage that comes in one piece nobody can tell how much is done.
+        # A stage without steps has no known share; the bar just moves.
         shown = None if total == 1 and done == 0 else total
         amount = f"{done:,} of {total:,}" if total > 1 else ""
         self._bars.update(self._tasks[stage], completed=done, total=shown, amount=amount)

@@ -1,4 +1,4 @@
-"""What is printed about a run."""
+"""The printed summary of a run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _SHOWN_CLUSTERS = 40
 _SHOWN_SKIPPED = 5
-# Shorter than the time it takes to read the estimate.
+# Shorter estimates take longer to read than to wait for.
 _WORTH_MENTIONING = 2.0
 
 
 def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
-    """Print what a run found."""
+    """Print the groups of a run."""
     if as_json:
         print_json(summary(run))
     elif not quiet:
@@ -29,7 +29,7 @@ def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """Return what a run found, for programs."""
+    """Return the groups of a run for --json."""
     fields = (
         "n_images",
         "n_clusters",
@@ -54,7 +54,7 @@ def summary(run: Run) -> dict[str, Any]:
 
 
 def show_estimate(estimate: Estimate) -> None:
-    """Print what a run will roughly take, if it takes long."""
+    """Print the estimated time and memory of a long run."""
     seconds = estimate.encoding_seconds + estimate.clustering_seconds
     if seconds < _WORTH_MENTIONING:
         return
@@ -70,7 +70,7 @@ def _show_notes(run: Run) -> None:
 
     console = notes()
     if run.manifest["source_kind"] == "images" and not run.manifest["n_encoded"]:
-        console.print("All images were known: nothing encoded.")
+        console.print("All images are known: nothing was encoded.")
     if run.manifest["model"]["name"] != run.manifest["settings"]["model"]:
         console.print(run.manifest["model"]["reason"])
     for warning in run.manifest["warnings"]:
@@ -88,7 +88,7 @@ def _show_table(run: Run) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("name", "images", "cohesion", "also"):
         justify: Literal["left", "right"] = "left" if heading in ("name", "also") else "right"
-        # Where the terminal is narrow, only the further words give way.
+        # On a narrow terminal, only the further words are folded.
         table.add_column(heading, justify=justify, no_wrap=heading != "also")
     for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
         also = ", ".join(row["more_words"])
@@ -113,7 +113,7 @@ def _count_sentence(run: Run) -> str:
         )
     count = run.manifest["cluster_count"]
     if count and not count["confidence"]:
-        about += " These are too few images to tell groups apart; choose a number with -k."
+        about += " There are too few images to find a number of groups; choose one with -k."
     elif count:
         others = [str(number) for number, _ in count["candidates"][1:4]]
         sure = f"confidence {count['confidence']:.2f}"

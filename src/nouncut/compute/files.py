@@ -109,7 +109,10 @@ def explained_writing(what: str, place: AnyPath, instead: str) -> Iterator[None]
 def _explanation(error: OSError, what: str, place: str, instead: str) -> str:
     words = describe_error(error)
     if error.errno in FULL:
-        return f"No room left for {what} in {place} ({words}). Free some space, or {instead}."
+        return (
+            f"No room left for {what} in {place} ({words}). What was there before is intact. Free "
+            f"some space, or {instead}."
+        )
     if error.errno in FORBIDDEN:
         return f"{place} cannot be written to ({words}). Change its permissions, or {instead}."
     if error.errno in _IN_THE_WAY:

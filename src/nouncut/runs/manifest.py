@@ -1,4 +1,4 @@
-"""The manifest: what was done, with which settings, and whether it was finished."""
+"""The manifest of a run: settings, results, and whether the run is finished."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nouncut.runs.tables import unicode_text
 
 
 def encode_manifest(manifest: dict[str, Any]) -> bytes:
-    r"""Return a manifest as JSON in UTF-8."""
+    """Return a manifest as JSON in UTF-8."""
     return (json.dumps(_plain(manifest), ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in the types that JSON knows."""
+    """Return a value in JSON's types."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
@@ -47,7 +47,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"The {MANIFEST} of {place} cannot be read ({error}). Run the command that made the "
-            "run again, with another --output."
+            "run again, with another `output`."
         ) from error
     known = isinstance(manifest, dict) and type(manifest.get("format")) is int
     if not known or manifest.get("status") not in ("running", "complete"):

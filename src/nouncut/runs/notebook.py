@@ -1,4 +1,4 @@
-"""A run as a table in a notebook."""
+"""A run as an HTML table for notebooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EMPTY_BOX = f'<span style="{_BOX};background:#ddd"></span>'
 
 
 def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> str:
-    """Return a table of clusters with small pictures, which needs no other file."""
+    """Return a self-contained table of clusters with small pictures."""
     shown = clusters.slice(0, MAX_CLUSTERS).to_pylist()
     has_pictures = manifest.get("source_kind") != "features"
     n_pictures = PICTURES_PER_CLUSTER if has_pictures else 0

@@ -75,7 +75,7 @@ class Run:
 
     @cached_property
     def assignments(self) -> pa.Table:
-        """One row per clustered image: its cluster, its second choice, how sure both are."""
+        """One row per clustered image: cluster, second choice, and how certain both are."""
         table = self._unchanged(lambda: read_table(self.directory, "assignments"))
         return renamed_table(table, self.new_names)
 
@@ -87,7 +87,7 @@ class Run:
 
     @cached_property
     def images(self) -> pa.Table:
-        """One row per file seen: the clustered ones in the order of `assignments`, then others."""
+        """One row per file: the clustered ones in the order of `assignments`, then the skipped."""
         return self._unchanged(lambda: read_table(self.directory, "images"))
 
     @property
@@ -104,7 +104,7 @@ class Run:
 
     @property
     def skipped(self) -> list[SkippedFile]:
-        """Files that were seen but not clustered, and why."""
+        """Files that were not clustered, and why."""
         rest = self.images.slice(len(self.assignments))
         reasons = rest["error"].to_pylist()
         return [
@@ -114,17 +114,17 @@ class Run:
 
     @property
     def report(self) -> Path:
-        """Where the report is, or would be."""
+        """Path of the report."""
         return self.directory / REPORT
 
     def paths(self) -> list[Path]:
-        """Return where the clustered images are.
+        """Return the paths of the clustered images.
 
         Returns
         -------
         list of Path
-            In the order of the arrays' rows. Names whose bytes are no text are given as the file
-            system has them, unlike those in the tables.
+            In the order of the arrays' rows. Unlike those in the tables, these paths also work if
+            a name is not valid text.
         """
         return real_paths(self.images.slice(0, len(self.assignments)))
 
@@ -144,7 +144,7 @@ class Run:
         return array_path(self.directory, name).is_file()
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array, mapped into memory and not to be written to.
+        """Return an array, mapped into memory and read-only.
 
         Parameters
         ----------

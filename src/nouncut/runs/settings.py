@@ -44,6 +44,12 @@ _SEEDS = 2**32
 _SHOWN_WORDS = 12
 
 
+def _show(value: Any) -> str:
+    if value in (None, "auto"):
+        return "automatic"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 @dataclass(frozen=True)
 class Declaration:
     """How a setting is checked, shown in the report, and given on the command line."""
@@ -52,7 +58,7 @@ class Declaration:
     help: str
     flags: tuple[str, ...]
     check: Callable[[str, Any], None]
-    show: Callable[[Any], str] = str
+    show: Callable[[Any], str] = _show
     metavar: str | None = None
     # The type that the command line parses, and what turns it into the setting's value.
     option_type: Any = str
@@ -246,7 +252,6 @@ noun_filter, compare
             option_default=None,
             parse=_parse_tau,
             check=_check_tau,
-            show=lambda tau: f"{tau:.4g}" if isinstance(tau, float | int) else str(tau),
         ),
     ] = None
     n_neighbors: Annotated[
@@ -347,10 +352,9 @@ def shown_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _shown(declaration: Declaration, asked: Any, used: Any) -> str:
-    is_open = asked in (None, "auto")
-    if is_open and used is not None:
+    if asked in (None, "auto") and used is not None:
         return f"{declaration.show(used)} (chosen automatically)"
-    return "automatic" if is_open and declaration.show is str else declaration.show(asked)
+    return declaration.show(asked)
 
 
 def _values_used(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Writing a run: whole or not at all, whatever happens in between.
+"""Writes a run completely or not at all.
 
-The new files first wait beside their places. Only when all of them are on the disk does the
-manifest change to "running", do they take their places, and does the manifest change to
-"complete". So a writer that dies leaves the old run, or an unfinished one that says so.
+All new files are first written beside their final paths. When all are on the disk, the manifest
+changes to "running", the files are renamed, and the manifest changes to "complete". A writer that
+dies leaves the old run, or an unfinished one that says so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COMPLETE = "complete-manifest.json"
 
 @dataclass(frozen=True)
 class RunContents:
-    """All that a finished run consists of."""
+    """The manifest, tables and arrays of a finished run."""
 
     manifest: dict[str, Any]
     assignments: pa.Table
@@ -60,7 +60,7 @@ class RunContents:
 
 
 class RunWriter:
-    """Writes a run to its directory; nobody else can while it is open."""
+    """Writes a run to its directory, which is locked while the writer is open."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -92,7 +92,7 @@ class RunWriter:
             self._lock.release()
 
     def start(self, manifest: dict[str, Any]) -> None:
-        """Note that a run is being made, unless a finished one is there."""
+        """Mark the directory as a run in progress, unless it holds a finished one."""
         if not self._has_complete_run():
             with explained(self.directory):
                 self._write_manifest(MANIFEST, self._head(manifest) | {"status": "running"})
@@ -100,7 +100,7 @@ class RunWriter:
                 sync_folder(self.directory)
 
     def finish(self, contents: RunContents) -> Run:
-        """Write the run, instead of the one that may be there."""
+        """Write the run, replacing an earlier one."""
         manifest = self._described(contents)
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
         tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}
@@ -111,7 +111,7 @@ class RunWriter:
                 write_array(path, array)
             for name, table in tables.items():
                 write_table(self.directory, name, table)
-            # Written early, so that nothing but renaming is left when the old run is given up.
+            # Written early, so that only renaming is left when the old run is given up.
             self._write_manifest(_COMPLETE, manifest)
             self._write_manifest(MANIFEST, manifest | {"status": "running"})
             self._sync()
@@ -119,7 +119,7 @@ class RunWriter:
         return open_run(self.directory)
 
     def _swap(self, paths: list[Path]) -> None:
-        """Put all files that wait in their places."""
+        """Rename all new files to their final paths."""
         install(self.directory / MANIFEST)
         self._sync()
         for path in paths:
@@ -143,7 +143,7 @@ class RunWriter:
         }
 
     def _head(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Return a manifest with what every one has."""
+        """Return a manifest with the fields that every run has."""
         own = {"format": FORMAT, "nouncut": __version__, "id": uuid4().hex}
         return {**own, "started": self._started, **manifest, **own}
 
@@ -161,7 +161,7 @@ class RunWriter:
         except Timeout as error:
             raise OutputError(
                 f"Another process is writing a run to {printable_path(self.directory)}. Wait for "
-                "it to end, or choose another folder with --output."
+                "it to end, or choose another folder with `output`."
             ) from error
 
     def _remove_leftovers(self) -> None:
@@ -174,8 +174,8 @@ class RunWriter:
 
 
 def _check_free(directory: Path) -> None:
-    """Refuse a directory that holds anything but a run, or one whose arrays lie elsewhere."""
-    elsewhere = "Choose another folder with --output."
+    """Refuse a directory with other files, or whose arrays folder is a link."""
+    elsewhere = "Choose another folder with `output`."
     others = foreign_names(directory)
     if MANIFEST in others:
         try:
@@ -184,16 +184,16 @@ def _check_free(directory: Path) -> None:
             raise OutputError(f"No run can be written there: {error} {elsewhere}") from error
     elif others:
         raise OutputError(
-            f"{printable_path(directory)} holds other things ({printable_path(min(others))}, ...) "
-            f"and no run. {elsewhere}"
+            f"{printable_path(directory)} holds other files ({printable_path(min(others))}, ...) "
+            f"but no run. {elsewhere}"
         )
-    # Arrays of an old run are deleted, and a link may lead to others.
+    # Arrays of an old run are deleted; a link might lead to other files.
     if (directory / ARRAYS).is_symlink():
         raise OutputError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the table with its known columns in the types of the schema."""
+    """Return the table with its columns cast to the types of the schema."""
     for column in schema:
         position = table.schema.get_field_index(column.name)
         if position < 0:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 from nouncut.method.membership import Membership
-from nouncut.runs.grouping import N_EXEMPLARS, borderline_images, cohesion, typical_images
+from nouncut.runs.exemplars import N_EXEMPLARS, borderline_images, cohesion, typical_images
 
 
 def sample(seed):
