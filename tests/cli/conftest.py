@@ -160,7 +160,7 @@ def nouncut(tmp_path, cache) -> Nouncut:
 @pytest.fixture(scope="session")
 def tiny_clip(tmp_path_factory) -> Path:
     """Return the folder of a tiny random CLIP model, which loads in no time."""
-    save_clip = runpy.run_path(str(HERE.parent / "encoders" / "conftest.py"))["save_clip"]
+    save_clip = runpy.run_path(str(HERE.parent / "models" / "conftest.py"))["save_clip"]
     return save_clip(tmp_path_factory.mktemp("models") / "tiny")
 
 

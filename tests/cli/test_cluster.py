@@ -49,14 +49,14 @@ def test_the_first_run_the_second_and_new_images(cluster, draw, tmp_path):
         assert f"{row['name']} " in first.out
         assert f" {row['size']} " in first.out
     assert f"Report: {run.report}" in first.out
-    assert "nothing encoded" not in first.err
+    assert "nothing was encoded" not in first.err
 
     labels, state = clustered(directory), state_of(directory)
     second = cluster("photos", "-k", 4, "--json")
     assert second.json["n_encoded"] == 0
     assert clustered(directory) == labels
     assert state_of(directory) == state
-    assert "nothing encoded" in cluster("photos", "-k", 4).err
+    assert "nothing was encoded" in cluster("photos", "-k", 4).err
 
     draw(tmp_path / "photos", range(520, 523))
     third = cluster("photos", "-k", 4, "--json").json

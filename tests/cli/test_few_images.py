@@ -55,4 +55,4 @@ def test_messages_speak_of_options(cluster, draw, tmp_path):
     assert "30 neighbours were asked for" in cluster("photos", "-k", 2, "--neighbors", 30).err
     assert "-k" in cluster("photos", "-k", "0", code=2).err
     assert "--neighbors" in cluster("photos", "--neighbors", "many", code=2).err
-    assert "4 clusters cannot be made of 3 images" in cluster("photos", "-k", 4, code=2).err
+    assert "-k is 4, but there are only 3 images" in cluster("photos", "-k", 4, code=2).err

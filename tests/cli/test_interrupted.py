@@ -74,7 +74,7 @@ def test_ctrl_c_while_encoding_and_the_same_command_again(
     assert ended.code == 130
     assert ended.out == ""
     assert "Interrupted." in ended.err
-    assert f"go on with: nouncut cluster {command[1]} -k 5 " in ended.err
+    assert f"continue with: nouncut cluster {command[1]} -k 5 " in ended.err
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
     assert manifest["status"] == "running"
     with pytest.raises(InputError, match="unfinished"):

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pytest
 
-from nouncut.demo import demo_images
+from nouncut.cli.demo import demo_images
 from nouncut.models.choose import load_encoder
-from nouncut.runs.nouns import candidate_words
+from nouncut.runs.vocabulary import vocabulary_words
 from nouncut.runs.settings import Settings
 from nouncut.store.keys import text_key
 from nouncut.store.store import FeatureStore
@@ -59,21 +59,17 @@ def features(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("-k", "0"), "'0'"),
+        (("-k", "0"), "-k must be a whole number of at least 1; got 0"),
         (("-k", "many"), "'many'"),
         (("-k", "21"), "20 images"),
         (("--tau", "cold"), "'cold'"),
-        (("--tau", "nan"), "tau"),
-        (("--tau", "-1"), "tau"),
+        (("--tau", "nan"), "--tau"),
+        (("--tau", "-1"), "--tau"),
         (("--prompts", "8"), "1 to 7"),
-        (("--prompts", "1", "--templates", "f.npy"), "exclude each other"),
-        (("--templates", "nowhere.txt"), "nowhere.txt"),
-        (("--vocabulary", "nowhere.txt"), "nowhere.txt"),
-        (("--vocabulary", "empty.txt"), "empty.txt"),
         (("--lexicon", "animal,unicorns"), "'unicorns'"),
-        (("--lexicon", "animal", "--vocabulary", "empty.txt"), "exclude each other"),
+        (("--lexicon", "animal", "--vocabulary", "words.txt"), "--vocabulary and --lexicon exclude"),
         (("--seed", "-1"), "--seed"),
-        (("--seed", "4294967296"), "seed"),
+        (("--seed", "4294967296"), "--seed"),
         (("--neighbors", "0"), "--neighbors"),
         (("--solver", "magic"), "--solver"),
         (("--noun-filter", "magic"), "--noun-filter"),
@@ -84,10 +80,17 @@ def features(tmp_path):
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_wrong_option_is_named(nouncut, features, tmp_path, options, said):
-    (tmp_path / "empty.txt").touch()
+    (tmp_path / "words.txt").write_text("cat\n")
     ended = nouncut("cluster", features, *options, code=2)
     assert said in ended.err
     assert not (tmp_path / "nouncut-runs" / "f.npy" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--vocabulary", "--prompts", "--templates"])
+@pytest.mark.parametrize("name", ["nowhere.txt", "empty.txt"])
+def test_a_file_of_words_that_cannot_be_used_is_named(nouncut, features, tmp_path, option, name):
+    (tmp_path / "empty.txt").touch()
+    assert name in nouncut("cluster", features, option, name, code=3).err
 
 
 def test_an_input_that_cannot_be_used_is_named(nouncut, draw, tmp_path):
@@ -101,7 +104,7 @@ def test_an_input_that_cannot_be_used_is_named(nouncut, draw, tmp_path):
         assert path in ended.err
         assert ended.out == ""
     assert "row 1" in nouncut("cluster", "nan.npy", code=3).err
-    assert "two are the fewest" in nouncut("cluster", "one", code=3).err
+    assert "two is the minimum" in nouncut("cluster", "one", code=3).err
     assert not (tmp_path / "nouncut-runs").exists()
 
 
@@ -154,7 +157,7 @@ def has_demo_images():
 
 def know_the_nouns(cache, model):
     """Keep features of all nouns, which would take a minute to encode."""
-    words = candidate_words(Settings())
+    words = vocabulary_words(Settings())
     rows = np.random.default_rng(0).normal(size=(len(words), 12)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     space = f"texts {load_encoder(model).encoder.fingerprint}"

@@ -16,7 +16,7 @@ from typing import Any
 
 LIBRARIES = (
     "nouncut.cli",
-    "nouncut.runs.cluster",
+    "nouncut.workflow",
     "nouncut.exports.registry",
     "nouncut.report.write",
     "nouncut.models.clip",

@@ -61,7 +61,7 @@ def export(
     """
     given = {"link": link, "beside": beside, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
-    with explained_errors("Repeat the command to go on."):
+    with explained_errors("Repeat the command to continue."):
         from nouncut.exports.registry import EXPORTS, export_run, plan_export
         from nouncut.runs.run import open_run
 

@@ -32,7 +32,7 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Build report.html of a run again, for example with names that you have edited in it."""
-    with explained_errors("Repeat the command to go on."), StageBars(quiet) as bars:
+    with explained_errors("Repeat the command to continue."), StageBars(quiet) as bars:
         from nouncut.errors import printable_path
         from nouncut.report.figures import save_figures
         from nouncut.report.write import write_report
