@@ -8,10 +8,12 @@ from nouncut.compute.rows import unit_rows
 from nouncut.words.evidence import cluster_probabilities, information, spread_tau
 
 
-def test_probabilities_are_the_mean_over_images_moved_towards_their_mean():
+@pytest.mark.parametrize(("n_images", "dtype"), [(60, np.float64), (600, np.float32)])
+def test_probabilities_are_the_mean_over_images_moved_towards_their_mean(n_images, dtype):
     rng = np.random.default_rng(0)
-    images, nouns = unit_rows(rng.normal(size=(60, 8))), unit_rows(rng.normal(size=(20, 8)))
-    labels = rng.integers(-1, 3, size=60)
+    images = unit_rows(rng.normal(size=(n_images, 8))).astype(dtype)
+    nouns = unit_rows(rng.normal(size=(20, 8))).astype(dtype)
+    labels = rng.integers(-1, 3, size=n_images)
     found = cluster_probabilities(labels, images, nouns, 3, tau=0.1)
     for cluster in range(3):
         members = images[labels == cluster]

@@ -14,11 +14,18 @@ from nouncut.words.wordnet import synsets_of
         ("truck", "garbage truck"),
         ("fish", "tench"),
         ("church", "intuition"),
+        ("animal", "accident"),
     ],
 )
 def test_people_prefer(better, worse):
     first, second = (readability(word, synsets_of(word)[0]) for word in (better, worse))
     assert 0 < second < first <= 1
+
+
+def test_topics_are_good_names_and_events_are_not():
+    # All three words are common, so only their lexicons make a difference.
+    factors = [readability(word, synsets_of(word)[0]) for word in ("house", "food", "fire")]
+    assert factors == [1, 1, 0.25]
 
 
 @pytest.mark.parametrize("word", ["Canis", "Rosaceae", "Tinca"])

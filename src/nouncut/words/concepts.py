@@ -1,6 +1,6 @@
 """From nouns to concepts: senses, synonyms as one concept, and broader words.
 
-Three breeds of dogs in one cluster make "dog" a concept, if the vocabulary has that word.
+Several breeds in one cluster make "dog" a concept, if the vocabulary has that word.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Concept(NamedTuple):
 
 
 def find_concepts(words: Sequence[str], information: NDArray[Any]) -> list[Concept]:
-    """Return the concepts behind the most informative nouns (n_clusters, n_nouns).
+    """Return the concepts of the most informative nouns; information is (n_clusters, n_nouns).
 
     Nouns of the same sense are one concept. Broader words of the vocabulary are concepts as well.
     """
@@ -132,7 +132,7 @@ def _best_sense(
 def _senses_of_best_nouns(
     words: Sequence[str], information: NDArray[Any]
 ) -> dict[int, Synset | None]:
-    """Return the best nouns of all clusters, each with its sense in its most informed cluster."""
+    """Return the best nouns of all clusters, each with its sense where it is most informative."""
     most: dict[int, float] = {}
     chosen: dict[int, Synset | None] = {}
     for row in information:

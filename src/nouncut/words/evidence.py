@@ -70,7 +70,7 @@ def information(
 
 def _noun_probabilities(images: NDArray[Any], columns: NDArray[Any], tau: float) -> NDArray[Any]:
     logits = np.empty((len(images), columns.shape[1]), np.result_type(images, columns))
-    # Rounding depends on the threads of BLAS and on the number of rows.
+    # Rounding depends on the threads of BLAS and on the number of rows, so both are fixed.
     with blas_threads(1):
         for first in range(0, len(images), _IMAGES_AT_ONCE):
             rows = slice(first, first + _IMAGES_AT_ONCE)
