@@ -1,10 +1,10 @@
-"""Names of clusters on folders of labelled photographs, against the names of the classes.
+"""Names of clusters on folders of labelled photographs, compared with the names of the classes.
 
-Run it with ``python benchmarks/naming.py FOLDER [FOLDER ...]``, each folder holding one sub-folder
-per class. The number of clusters is the number of classes; class names are used for scores only.
-A name is good if it is the class, a synonym, or within two steps of it in WordNet's tree. Names
-are chosen from all nouns; the summary has other sets of candidates beside them, and the share of
-names that stay when a tenth of the images is left out.
+Run ``python benchmarks/naming.py FOLDER [FOLDER ...]``; each folder has one sub-folder per class.
+The number of clusters is the number of classes, and class names are used for scores only. A name
+is good if it is the class, a synonym, or within two steps of it in WordNet's tree. The first table
+shows names from all nouns. The summary compares vocabularies, and says how many names stay when a
+tenth of the images is left out.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from nouncut.words.filters import positive_nouns
 from nouncut.words.names import ClusterName, name_clusters
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS
-from nouncut.words.wordnet import hypernym_steps, synsets_of
+from nouncut.words.wordnet import VISIBLE_LEXICONS, hypernym_steps, synsets_of
 
 GOOD_STEPS = 2
-VISIBLE = ("animal", "artifact", "food", "plant")
 N_DROPS = 5
 
 
 class Clustered:
-    """A folder's images, clustered as the example does, and the nouns to name them with."""
+    """The images of a folder, their clusters, and the vocabulary for names."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         images = encode_images(folder, encoder)
@@ -68,17 +67,16 @@ class Clustered:
             self.labels[images], self.semantic[images], words, self.features[nouns]
         )
 
-    def candidates(self) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    def vocabularies(self) -> Iterator[tuple[str, NDArray[np.intp]]]:
         """Yield sets of nouns to choose names from."""
         yield "all nouns", np.arange(len(self.words))
-        visible = {noun.word for noun in load_nouns(lexicons=VISIBLE)}
-        chosen = np.flatnonzero([word in visible for word in self.words])
-        yield ", ".join(VISIBLE), chosen
+        visible = {noun.word for noun in load_nouns(lexicons=VISIBLE_LEXICONS)}
+        yield "visible nouns", np.flatnonzero([word in visible for word in self.words])
         yield "positive nouns", self.positive
 
 
 def known_word(class_name: str) -> str | None:
-    """Return what WordNet calls a class: its name, its last word, or the singular of either."""
+    """Return WordNet's word for a class: its name, its last word, or the singular of either."""
     name = class_name.replace("_", " ").replace("-", " ")
     last = name.split()[-1]
     tried = (name, last, name.removesuffix("s"), last.removesuffix("s"))
@@ -108,7 +106,7 @@ def table(data: Clustered, names: Sequence[ClusterName]) -> list[dict[str, Any]]
 
 
 def summary(data: Clustered) -> list[dict[str, Any]]:
-    return [_summary_row(data, title, nouns) for title, nouns in data.candidates()]
+    return [_summary_row(data, title, nouns) for title, nouns in data.vocabularies()]
 
 
 def _summary_row(data: Clustered, title: str, nouns: NDArray[np.intp]) -> dict[str, Any]:
@@ -121,7 +119,7 @@ def _summary_row(data: Clustered, title: str, nouns: NDArray[np.intp]) -> dict[s
     ]
     kept = [_share_kept(data, names, nouns, seed) for seed in range(N_DROPS)]
     return {
-        "candidates": title,
+        "vocabulary": title,
         "nouns": len(nouns),
         "clusters": len(names),
         "class or synonym": sum(step == 0 for step in steps),
@@ -143,7 +141,7 @@ def _share_kept(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, help="folders with a folder per class")
-    parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
+    parser.add_argument("--model", default="mini", help="name for load_encoder (default: mini)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     encoder = load_encoder(arguments.model).encoder
@@ -153,7 +151,7 @@ def main() -> None:
         title = f"{data.name}: {len(data.classes)} images, {data.n_clusters} classes"
         everything = np.arange(len(data.words))
         result[f"{title}, {encoder.name}"] = table(data, data.names(everything))
-        result[f"{title}, candidates for names"] = summary(data)
+        result[f"{title}, vocabularies for names"] = summary(data)
     print_result(result, arguments.json)
 
 

@@ -1,12 +1,12 @@
-"""Build the table of WordNet 3.0 nouns that the package carries.
+"""Build the table of WordNet 3.0 nouns that is part of the package.
 
-The dictionary comes with Debian's package ``wordnet-base``. Its folder holds ``data.noun``
+The dictionary comes with Debian's package ``wordnet-base``. Its folder contains ``data.noun``
 (synsets) and ``index.noun`` (the order of a word's senses)::
 
     apt-get install wordnet-base
     python scripts/build_wordnet.py /usr/share/wordnet
 
-The same dictionary gives the same table, byte for byte, under one version of liblzma.
+The same dictionary and version of liblzma give the same bytes.
 """
 
 from __future__ import annotations
@@ -22,58 +22,27 @@ from nouncut.words.wordnet import LEXICONS
 DATA = Path(__file__).resolve().parents[1] / "src" / "nouncut" / "words" / "data"
 TABLE_NAME = "wordnet-3.0-nouns.tsv.xz"
 LICENSE_NAME = "WORDNET-LICENSE.txt"
-# lexnames(5WN), which wordnet-base leaves out, numbers the lexicographer files of nouns from 3.
+# The lexicographer files of nouns are numbered from 3 in lexnames(5WN), which is not part of
+# wordnet-base.
 FIRST_LEXICON = 3
 
 
 def build_table(dictionary: Path) -> str:
-    """Return the table as text: one synset per line, in the order of ``data.noun``.
-
-    The columns, separated by tabs: id ("n" and the offset), lexicographer file, 1 for a named
-    entity, words separated by bars, the rank of the synset among each word's senses, ids of
-    hypernyms, gloss.
-
-    Parameters
-    ----------
-    dictionary : Path
-        Folder with ``data.noun`` and ``index.noun``.
-
-    Returns
-    -------
-    str
-        The table, without a header.
-    """
+    """Return the table as text: one synset per line, in the order of ``data.noun``."""
     ranks = _sense_ranks(dictionary / "index.noun")
     rows = (_table_row(line, ranks) for line in _entries(dictionary / "data.noun"))
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def read_license(dictionary: Path) -> str:
-    """Return Princeton's licence, which opens ``data.noun`` on numbered lines.
-
-    Parameters
-    ----------
-    dictionary : Path
-        Folder with ``data.noun``.
-
-    Returns
-    -------
-    str
-        The licence.
-    """
+    """Return Princeton's licence: the numbered lines at the start of ``data.noun``."""
     with (dictionary / "data.noun").open(encoding="ascii") as file:
         numbered = [line for line in file if line.startswith("  ")]
     return "".join(re.sub(r"^  \d+ ", "", line).rstrip() + "\n" for line in numbered)
 
 
 def main(options: list[str] | None = None) -> None:
-    """Write the table and the licence into the package.
-
-    Parameters
-    ----------
-    options : list of str, optional
-        The command line; the process's own by default.
-    """
+    """Write the table and the licence into the package."""
     parser = argparse.ArgumentParser(description="Build the package's table of WordNet nouns.")
     parser.add_argument("dictionary", type=Path, help="folder with data.noun and index.noun")
     parser.add_argument("--output", type=Path, default=DATA, help="folder to write into")
@@ -104,10 +73,11 @@ def _sense_ranks(path: Path) -> dict[tuple[str, str], int]:
 
 
 def _table_row(line: str, ranks: dict[tuple[str, str], int]) -> tuple[str, ...]:
+    """Return id, lexicographer file, named entity or not, words, ranks, hypernyms, gloss."""
     fields, gloss = line.split(" | ", maxsplit=1)
     offset, lexicon, _, n_words, *rest = fields.split()
-    # Words alternate with identifiers inside the lexicographer file, and pointers follow, four
-    # fields each: symbol, offset, part of speech, source and target. The count of words is
+    # Words alternate with their numbers in the lexicographer file. Then follow pointers of four
+    # fields each: symbol, offset, part of speech, source and target. The number of words is
     # hexadecimal.
     end = 2 * int(n_words, 16)
     words, pointers = rest[:end:2], rest[end + 1 :]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from nouncut.errors import ParameterError
 from nouncut.words.leakage import remove_class_names
 from nouncut.words.nouns import load_nouns
 
@@ -85,5 +86,5 @@ def test_nothing_to_do():
 
 @pytest.mark.parametrize("arguments", [("dog", ["dog"]), (["dog"], "dog")])
 def test_one_text_is_no_list(arguments):
-    with pytest.raises(TypeError, match=r"must be a list of words, not a text: pass \['dog'\]"):
+    with pytest.raises(ParameterError, match=r"must be a list, not a text: pass \['dog'\]"):
         remove_class_names(*arguments)

@@ -1,5 +1,6 @@
 import pytest
 
+from nouncut.errors import ParameterError
 from nouncut.words.nouns import load_nouns
 from nouncut.words.wordnet import LEXICONS, load_wordnet
 
@@ -25,16 +26,14 @@ def test_named_entities_are_out_by_default():
     assert {"dog", "city", "Paris"} <= default
 
 
-def test_meaning_is_the_first_sense_that_is_kept():
-    table = load_wordnet()
-    ranks = {}
-    for synset in table.values():
+def test_nouns_have_their_most_frequent_sense_that_is_kept():
+    by_rank = {}
+    for synset in load_wordnet().values():
         for word, rank in zip(synset.words, synset.ranks, strict=True):
             if not synset.is_instance:
-                ranks[word, rank] = synset
+                by_rank.setdefault(word, {})[rank] = synset
     for noun in load_nouns():
-        rank = min(r for r in range(1, 50) if (noun.word, r) in ranks)
-        synset = ranks[noun.word, rank]
+        synset = by_rank[noun.word][min(by_rank[noun.word])]
         assert (noun.synset, noun.lexicon, noun.gloss) == (
             synset.id,
             synset.lexicon,
@@ -42,7 +41,7 @@ def test_meaning_is_the_first_sense_that_is_kept():
         )
 
 
-def test_meaning_follows_the_choice_of_lexicons():
+def test_senses_depend_on_the_lexicons():
     default, birds = (
         next(noun for noun in load_nouns(lexicons=lexicons) if noun.word == "crane")
         for lexicons in (None, ["animal"])
@@ -61,18 +60,19 @@ def test_lexicons_cover_the_nouns():
 
 
 def test_unknown_lexicon_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"does not know 'beast'. Choose among: Tops, act, .*time"):
+    problem = r"`lexicons` has unknown names: 'beast'. Choose among: Tops, act, .*time"
+    with pytest.raises(ParameterError, match=problem):
         load_nouns(lexicons=["animal", "beast"])
 
 
 def test_no_lexicon():
-    with pytest.raises(ValueError, match=r"lexicons is empty. Choose among: Tops"):
+    with pytest.raises(ParameterError, match=r"`lexicons` is empty. Choose among: Tops"):
         load_nouns(lexicons=[])
 
 
 @pytest.mark.parametrize("argument", ["lexicons", "stop_words"])
 def test_one_text_is_no_list(argument):
-    with pytest.raises(TypeError, match=rf"{argument} must be a list .* pass \['animal'\]"):
+    with pytest.raises(ParameterError, match=rf"`{argument}` must be a list, .* pass \['animal'\]"):
         load_nouns(**{argument: "animal"})
 
 

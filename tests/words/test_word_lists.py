@@ -1,5 +1,6 @@
 import pytest
 
+from nouncut.errors import InputError
 from nouncut.words.word_lists import MAX_WORD_LENGTH, read_words
 
 
@@ -76,15 +77,17 @@ def test_csv_file(write, content, expected):
     ],
 )
 def test_errors_name_file_and_line(write, name, content, problem):
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(InputError, match=problem):
         read_words(write(content, name))
 
 
 def test_huge_file_is_refused(write):
-    with pytest.raises(ValueError, match=r"w\.txt has more than 16 MB"):
+    with pytest.raises(InputError, match=r"w\.txt has more than 16 MB"):
         read_words(write(b"cat\n" * 4_000_001, "w.txt"))
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.txt"):
-        read_words(tmp_path / "none.txt")
+@pytest.mark.parametrize("name", ["none.txt", "folder.csv"])
+def test_unreadable_file(tmp_path, name):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match=rf"{name} cannot be read \(.+\)\. Check its name"):
+        read_words(tmp_path / name)

@@ -6,16 +6,17 @@ import pytest
 
 from nouncut.words.wordnet import (
     LEXICONS,
+    VISIBLE_LEXICONS,
+    broader_synsets,
     hypernym_path,
     hypernym_steps,
     load_wordnet,
-    synonyms,
     synsets_of,
 )
 
 
 def ways_up(id_):
-    """Every synset above one, with the length of every way to it."""
+    """Every path up from a synset, as its last synset and its length."""
     found = [(id_, 0)]
     for parent in load_wordnet()[id_].hypernyms:
         found += [(above, steps + 1) for above, steps in ways_up(parent)]
@@ -41,6 +42,10 @@ def test_table_is_consistent():
         assert len(synset.words) == len(synset.ranks)
         assert all(hypernym in table for hypernym in synset.hypernyms)
         assert all(word and "_" not in word for word in synset.words)
+
+
+def test_visible_lexicons_are_lexicons():
+    assert set(VISIBLE_LEXICONS) < set(LEXICONS)
 
 
 def test_senses_are_numbered_without_gaps():
@@ -88,14 +93,29 @@ def test_word_in_two_spellings_is_one_sense():
 
 def test_unknown_word():
     assert synsets_of("qwertyuiop") == ()
-    assert synonyms("qwertyuiop") == ()
     assert hypernym_steps("qwertyuiop", "dog") is None
     assert hypernym_steps("dog", "qwertyuiop") is None
 
 
-def test_synonyms_leave_out_the_word_itself():
-    assert synonyms("Polar_Bear") == ("ice bear", "Ursus Maritimus", "Thalarctos maritimus")
-    assert "dog" not in synonyms("dog")
+def test_definitions_leave_out_the_examples():
+    synset = synsets_of("lemon")[0]
+    assert synset.gloss.startswith(synset.definition)
+    for synset in load_wordnet().values():
+        assert synset.definition
+        assert '; "' not in synset.definition
+
+
+@pytest.mark.parametrize("max_steps", [0, 2, 5, None])
+def test_broader_synsets_come_with_their_fewest_steps(max_steps):
+    synsets = synsets_of("church")
+    expected = {}
+    for synset in synsets:
+        for id_, steps in ways_up(synset.id):
+            if max_steps is None or steps <= max_steps:
+                expected[id_] = min(steps, expected.get(id_, steps))
+    found = broader_synsets(synsets, max_steps)
+    assert found == expected
+    assert list(found.values()) == sorted(found.values())
 
 
 def test_hypernym_path_is_a_shortest_one():
@@ -109,7 +129,7 @@ def test_hypernym_path_is_a_shortest_one():
         assert len(path) - 1 == min(n for above, n in ways_up(str(id_)) if above == path[-1].id)
 
 
-def test_hypernym_steps_agree_with_all_ways():
+def test_hypernym_steps_agree_with_all_paths():
     words = [synset.word for synset in load_wordnet().values()]
     picked = np.random.default_rng(1).choice(words, size=(40, 2), replace=False).tolist()
     for word, other in [*picked, ["cat", "dog"], ["dog", "canine"], ["Paris", "city"]]:

@@ -1,7 +1,11 @@
-"""From nouns to concepts: synonyms as one, and broader words for what clusters show kinds of."""
+"""From nouns to concepts: senses, synonyms as one concept, and broader words.
+
+Several breeds in one cluster make "dog" a concept, if the vocabulary has that word.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,59 +14,59 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.words.preference import is_taxon, readability
-from nouncut.words.senses import DECAY, broader_synsets, choose_senses
 from nouncut.words.spelling import fold_word
-from nouncut.words.wordnet import Synset, load_wordnet
+from nouncut.words.wordnet import Synset, broader_synsets, load_wordnet, synsets_of
 
-# Of tens of thousands of nouns, those far down the list of a cluster name nothing.
+# Nouns further down the list of a cluster never name it.
 _NOUNS_PER_CLUSTER = 50
+# A synset passes on this share of its weight to each next broader one, up to five steps.
+_DECAY = 0.5
+_MAX_STEPS = 5
 
 
 class Concept(NamedTuple):
-    """What one or several nouns of the vocabulary mean."""
+    """One meaning and the nouns for it, the most usual noun first."""
 
     nouns: tuple[int, ...]
     synset: Synset | None
     readability: float
 
 
-def find_concepts(words: Sequence[str], told: NDArray[Any]) -> list[Concept]:
-    """Return the concepts that the best nouns of the clusters stand for.
+def find_concepts(words: Sequence[str], information: NDArray[Any]) -> list[Concept]:
+    """Return the concepts of the most informative nouns; information is (n_clusters, n_nouns).
 
-    A noun has the sense that fits the other nouns of the cluster it tells most about. Nouns of
-    one sense are one concept. Broader words are concepts too where the vocabulary has them:
-    for a cluster of many breeds, "dog".
+    Nouns of the same sense are one concept. Broader words of the vocabulary are concepts as well.
     """
-    meanings = _meanings(words, told)
+    senses = _senses_of_best_nouns(words, information)
     members: dict[str, list[int]] = {}
     synsets: dict[str, Synset] = {}
-    for noun, synset in meanings.items():
+    for noun, synset in senses.items():
         key = f"word {fold_word(words[noun])}" if synset is None else synset.id
         members.setdefault(key, []).append(noun)
         if synset is not None:
             synsets[key] = synset
-    for key, noun in _broader_nouns(words, meanings, synsets).items():
+    for key, noun in _broader_nouns(words, senses, synsets).items():
         members[key] = [noun]
         synsets[key] = load_wordnet()[key]
     return [_concept(nouns, synsets.get(key), words) for key, nouns in members.items()]
 
 
 def pool_narrower(concepts: Sequence[Concept], n_nouns: int) -> csr_array:
-    """Return the matrix that pools the probabilities of nouns into those of concepts.
+    """Return the (n_nouns, n_concepts) matrix that turns probabilities of nouns into concepts'.
 
-    A concept has the probability of its nouns, half that of the concepts one step below it, a
-    quarter of those two steps below, and so on. So a broad word outweighs the narrow ones where
-    many of them share the probability, and not where one of them has it.
+    A concept gets all of its own nouns' probability, half of that one step below, a quarter two
+    steps below. So a broad word wins where many narrow words share the probability, but not where
+    one narrow word has most of it.
     """
     column = {concept.synset.id: j for j, concept in enumerate(concepts) if concept.synset}
     entries: dict[tuple[int, int], float] = {}
     for j, concept in enumerate(concepts):
         reached = {j: 0}
         if concept.synset is not None and not is_taxon(concept.synset):
-            steps = broader_synsets(concept.synset)
+            steps = broader_synsets([concept.synset], _MAX_STEPS)
             reached = {column[id_]: step for id_, step in steps.items() if id_ in column}
         for noun in concept.nouns:
-            entries |= {(noun, above): DECAY**step for above, step in reached.items()}
+            entries |= {(noun, above): _DECAY**step for above, step in reached.items()}
     rows, columns = zip(*entries, strict=True) if entries else ((), ())
     return csr_array(
         (np.array(list(entries.values()), dtype=np.float64), (rows, columns)),
@@ -70,35 +74,92 @@ def pool_narrower(concepts: Sequence[Concept], n_nouns: int) -> csr_array:
     )
 
 
-def _meanings(words: Sequence[str], told: NDArray[Any]) -> dict[int, Synset | None]:
-    """Return the best nouns of all clusters with the sense each has where it tells most."""
+def choose_senses(words: Sequence[str], weights: Sequence[float]) -> list[Synset | None]:
+    """Choose the sense of each word that fits the other words best; None if WordNet lacks it.
+
+    Each word gives its weight to the synsets at and above its senses. A sense is supported by what
+    these synsets got from the *other* words; the second sense counts half, the third a third.
+    """
+    senses = [synsets_of(word) for word in words]
+    above = {
+        sense.id: broader_synsets([sense], _MAX_STEPS)
+        for candidates in senses
+        for sense in candidates
+    }
+    given = [
+        _given_weights(candidates, above, weight)
+        for candidates, weight in zip(senses, weights, strict=True)
+    ]
+    total: dict[str, float] = defaultdict(float)
+    for part in given:
+        for id_, weight in part.items():
+            total[id_] += weight
+    return [
+        _best_sense(candidates, above, total, own)
+        for candidates, own in zip(senses, given, strict=True)
+    ]
+
+
+def _given_weights(
+    senses: Sequence[Synset], above: Mapping[str, Mapping[str, int]], weight: float
+) -> dict[str, float]:
+    """Return what one word gives to each synset, by its nearest sense only."""
+    given: dict[str, float] = {}
+    for sense in senses:
+        for id_, steps in above[sense.id].items():
+            given[id_] = max(given.get(id_, 0.0), weight * _DECAY**steps)
+    return given
+
+
+def _best_sense(
+    senses: Sequence[Synset],
+    above: Mapping[str, Mapping[str, int]],
+    total: Mapping[str, float],
+    own: Mapping[str, float],
+) -> Synset | None:
+    def support(sense: Synset) -> float:
+        return sum(
+            (total[id_] - own.get(id_, 0.0)) * _DECAY**steps
+            for id_, steps in above[sense.id].items()
+        )
+
+    # The most frequent sense comes first, and max returns the first of equals.
+    supports = [support(sense) / rank for rank, sense in enumerate(senses, start=1)]
+    best = max(range(len(senses)), key=lambda i: round(supports[i], 12), default=None)
+    return None if best is None else senses[best]
+
+
+def _senses_of_best_nouns(
+    words: Sequence[str], information: NDArray[Any]
+) -> dict[int, Synset | None]:
+    """Return the best nouns of all clusters, each with its sense where it is most informative."""
     most: dict[int, float] = {}
-    meanings: dict[int, Synset | None] = {}
-    for row in told:
+    chosen: dict[int, Synset | None] = {}
+    for row in information:
         best = np.argsort(-row, kind="stable")[:_NOUNS_PER_CLUSTER]
         best = best[row[best] > 0]
         weights = row[best]
         senses = choose_senses([words[noun] for noun in best], weights)
         for noun, weight, sense in zip(best.tolist(), weights.tolist(), senses, strict=True):
             if weight > most.get(noun, 0.0):
-                most[noun], meanings[noun] = weight, sense
-    return meanings
+                most[noun], chosen[noun] = weight, sense
+    return chosen
 
 
 def _broader_nouns(
-    words: Sequence[str], meanings: Mapping[int, Synset | None], synsets: Mapping[str, Synset]
+    words: Sequence[str], senses: Mapping[int, Synset | None], synsets: Mapping[str, Synset]
 ) -> dict[str, int]:
-    """Return further nouns by the id of a synset above the given ones."""
+    """Return one further noun for each synset above the given ones that has one."""
     index = {fold_word(word): noun for noun, word in enumerate(words)}
     above = dict.fromkeys(
         id_
         for synset in synsets.values()
-        # What is above genera and families, such as "fish genus", is nothing to be seen.
+        # Above genera and families are words like "fish genus", which no picture shows.
         if not is_taxon(synset)
-        for id_ in broader_synsets(synset)
+        for id_ in broader_synsets([synset], _MAX_STEPS)
     )
     found: dict[str, int] = {}
-    taken = set(meanings)
+    taken = set(senses)
     for id_ in above:
         if id_ in synsets:
             continue
@@ -112,9 +173,9 @@ def _broader_nouns(
 
 def _concept(nouns: Sequence[int], synset: Synset | None, words: Sequence[str]) -> Concept:
     factors = {noun: readability(words[noun], synset) for noun in nouns}
-    # WordNet lists the usual word of a synset first.
-    usual = {fold_word(word): -rank for rank, word in enumerate(synset.words if synset else ())}
+    # WordNet lists the most usual word of a synset first.
+    ranks = {fold_word(word): rank for rank, word in enumerate(synset.words if synset else ())}
     ranked = sorted(
-        nouns, key=lambda noun: (-usual.get(fold_word(words[noun]), -99), -factors[noun])
+        nouns, key=lambda noun: (ranks.get(fold_word(words[noun]), len(ranks)), -factors[noun])
     )
     return Concept(tuple(ranked), synset, factors[ranked[0]])

@@ -1,4 +1,4 @@
-"""What the images of a cluster say about every noun, against the rest of the collection."""
+"""How much each noun says about each cluster, compared with the whole collection."""
 
 from __future__ import annotations
 
@@ -7,72 +7,76 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.method.kernel import noun_probabilities
+from nouncut.compute.softmax import softmax_rows
+from nouncut.compute.threads import blas_threads
 
-# Half the spread of an image's cosines: a handful of nouns stay in play out of tens of thousands,
-# whatever range an encoder's cosines have.
+# Half the spread of an image's cosines: a few of many thousand nouns get most of the probability,
+# for any encoder and any number of nouns. Clustering wants a higher temperature.
 _TAU_PER_SPREAD = 0.5
-_SMALLEST_TAU = 1e-3
-# More images of a cluster hardly move its mean, and cost as much time as its first ones.
+_MIN_TAU = 1e-3
+# Further images of a cluster hardly change its mean but cost as much time.
 _IMAGES_PER_CLUSTER = 256
-# A single image points at the wrong nouns as often as not, the mean of a mixed cluster at nouns
-# that none of its images shows: images are moved a quarter of the way to their mean.
+_IMAGES_AT_ONCE = 128
+# One image often points at wrong nouns, and the mean of a mixed cluster at nouns that none of its
+# images shows. So each image is moved a quarter of the way to the mean.
 _SHARE_OF_MEAN = np.float32(0.25)
-# The rest of the background is uniform over nouns, so that a collection of one cluster, which is
-# its own background, still ranks nouns by their probability.
+# The rest of the background is uniform over nouns. A collection of one cluster is its own
+# background, and still ranks nouns by their probability.
 _SHARE_OF_COLLECTION = 0.9
 
 
-def spread_tau(features: NDArray[Any], nouns: NDArray[Any]) -> float:
-    """Return the temperature at which a few nouns take most of an image's probability.
-
-    Clustering wants probabilities that overlap and so a high temperature; naming wants the best
-    few nouns. Half the standard deviation of an image's cosines carries over from one encoder,
-    and from one number of nouns, to another.
-    """
-    sample = features[_evenly_spaced(len(features))]
+def spread_tau(images: NDArray[Any], nouns: NDArray[Any]) -> float:
+    """Return the temperature for names, from the spread of the cosines of a sample of images."""
+    sample = images[_evenly_spaced(len(images))]
     spread = (sample @ nouns.T).std(axis=1, dtype=np.float64).mean()
-    return max(float(_TAU_PER_SPREAD * spread), _SMALLEST_TAU)
+    return max(float(_TAU_PER_SPREAD * spread), _MIN_TAU)
 
 
 def cluster_probabilities(
     labels: NDArray[Any],
-    features: NDArray[Any],
+    images: NDArray[Any],
     nouns: NDArray[Any],
     n_clusters: int,
     *,
     tau: float,
 ) -> NDArray[np.float32]:
-    """Return how strongly the images of every cluster point at every noun.
-
-    Images are moved a quarter of the way to the mean of their cluster first: what one image
-    points at by chance loses, what a part of the cluster shows does not.
-    """
+    """Return the mean probability (n_clusters, n_nouns) of each noun over a cluster's images."""
     means = np.zeros((n_clusters, len(nouns)), dtype=np.float32)
+    columns = np.ascontiguousarray(nouns.T)
     for cluster in range(n_clusters):
         members = np.flatnonzero(labels == cluster)
         members = members[_evenly_spaced(len(members))]
         if len(members):
-            rows = features[members]
+            rows = images[members]
             rows = rows + _SHARE_OF_MEAN * (rows.mean(axis=0) - rows)
-            means[cluster] = noun_probabilities(rows, [nouns], tau)[0].mean(axis=0)
+            means[cluster] = _noun_probabilities(rows, columns, tau).mean(axis=0)
     return means
 
 
 def information(
     probabilities: NDArray[Any], sizes: NDArray[Any], uniform: float | NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return how much every noun tells about every cluster, in nats.
+    """Return ``p log(p / background)`` in nats, zero where p is below the background.
 
-    The lift of a noun is its probability in the cluster over that in the background. Lift alone
-    favours nouns that no image points at, probability alone those that every image points at;
-    ``p log(p / background)``, a noun's part in the divergence between the two, asks for both.
+    It is a noun's part of the divergence between the cluster and the background. The ratio alone
+    favours nouns that no image points at, and p alone favours nouns that all images point at.
     """
     weights = sizes / max(sizes.sum(), 1)
     collection = weights @ probabilities
     background = _SHARE_OF_COLLECTION * collection + (1 - _SHARE_OF_COLLECTION) * uniform
     lift = np.maximum(probabilities / background, 1.0)
     return np.asarray(probabilities * np.log(lift), dtype=np.float64)
+
+
+def _noun_probabilities(images: NDArray[Any], columns: NDArray[Any], tau: float) -> NDArray[Any]:
+    logits = np.empty((len(images), columns.shape[1]), np.result_type(images, columns))
+    # Rounding depends on the threads of BLAS and on the number of rows, so both are fixed.
+    with blas_threads(1):
+        for first in range(0, len(images), _IMAGES_AT_ONCE):
+            rows = slice(first, first + _IMAGES_AT_ONCE)
+            np.matmul(images[rows], columns, out=logits[rows])
+    softmax_rows(logits, tau)
+    return logits
 
 
 def _evenly_spaced(n: int) -> NDArray[np.intp]:

@@ -1,8 +1,7 @@
-"""Positive nouns: the few nouns, out of tens of thousands, that tell these images apart.
+"""Positive nouns: the few nouns of a large vocabulary that distinguish these images.
 
-Images are grouped into many small clusters, every noun goes to the centre it points at most, and
-each centre keeps its best nouns. A filter is a temperature and a score; to add one, add it to
-`_FILTERS`.
+K-means finds many small clusters of images, each noun goes to the centre it is closest to, and
+each centre keeps its best nouns.
 """
 
 from __future__ import annotations
@@ -14,25 +13,25 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from nouncut.compute.checks import check_choice, check_positive
-from nouncut.compute.rows import unit_rows
+from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.errors import ParameterError
 
 NounFilter = Literal["tac", "gradnorm", "none"]
 
 N_PER_CENTER = 5
-# TAC: a centre for every 300 images, or three per cluster where clusters are smaller than that.
+# TAC: one centre per 300 images, or three per cluster if clusters are smaller than that.
 _IMAGES_PER_CENTER = 300
 _CENTERS_PER_CLUSTER = 3
-# There are many more centres than clusters, so a poor start costs little.
+# A poor start of k-means costs little: there are many more centres than clusters.
 _N_INIT = 1
 _FLOATS = (np.float64, np.float32)
 _ROWS_AT_ONCE = 4096
-# Noun-centre cosines held at any one time: 16 MB.
+# Cosines of nouns and centres in memory at any time: 16 MB.
 _COSINES_AT_ONCE = 2**22
 
 
@@ -45,27 +44,32 @@ def positive_nouns(
     n_per_center: int = N_PER_CENTER,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
-    """Choose the nouns that tell the images apart.
+    """Choose the nouns that distinguish the images.
+
+    K-means finds centres of the images. The softmax over centres of (noun . centre / tau) gives
+    each noun a probability per centre, and the noun goes to the centre with the largest one. Each
+    centre keeps its best nouns: "tac" (tau = 1) those with the largest probability, "gradnorm"
+    (tau = 0.04) those with the smallest gradient.
 
     Parameters
     ----------
     image_features : array-like of shape (n_images, d)
-        Image features in the space of the nouns; rows of zeros are passed over.
+        Image features in the space of the nouns; all-zero rows are ignored.
     noun_features : array-like of shape (n_nouns, d) or sequence of such
-        Noun features, one array or one per prompt; averaged by `mean_prompt_features`.
+        Features of the vocabulary, one array or one per prompt; prompts are averaged.
     n_clusters : int
         The number of clusters wanted.
     method : {"tac", "gradnorm", "none"}, default="tac"
-        The filter: see `select_nouns`; "none" keeps every noun.
+        The filter; "none" keeps all nouns.
     n_per_center : int, default=5
-        Nouns to keep per centre of the images.
+        The number of nouns to keep per centre.
     random_state : int or RandomState, optional
-        Seed of the k-means that finds the centres.
+        Seed of k-means.
 
     Returns
     -------
     ndarray of shape (n_positive,)
-        Indices of the chosen nouns, ascending.
+        Indices of the positive nouns, ascending.
 
     References
     ----------
@@ -84,39 +88,44 @@ def positive_nouns(
     check_positive({"n_clusters": n_clusters, "n_per_center": n_per_center}, Integral)
     nouns = mean_prompt_features(noun_features)
     checked = check_array(image_features, dtype=_FLOATS, input_name="image_features")
-    if checked.shape[1] != nouns.shape[1]:
-        raise ValueError(
-            f"noun_features has {nouns.shape[1]} columns, but image_features {checked.shape[1]}: "
-            "encode nouns and images with the same model."
-        )
+    check_same_width(nouns.shape[1], checked.shape[1], "image_features")
     if method == "none":
         return np.arange(len(nouns))
     images = unit_rows(checked).astype(np.float32, copy=False)
     images = images[images.any(axis=1)]
     if not len(images):
-        raise ValueError("image_features has rows of zeros only. Encode the images again.")
+        raise ParameterError("`image_features` has only zero rows. Encode the images again.")
     centers = image_centers(
         images, count_centers(len(images), n_clusters), random_state=random_state
     )
     return select_nouns(centers, nouns, method=method, n_per_center=n_per_center)
 
 
+def check_same_width(n_noun_columns: int, n_columns: int, name: str) -> None:
+    """Raise unless noun features have as many columns as the image features called `name`."""
+    if n_noun_columns != n_columns:
+        raise ParameterError(
+            f"`noun_features` has {n_noun_columns} columns, but `{name}` has {n_columns}. Encode "
+            "nouns and images with the same model."
+        )
+
+
 def mean_prompt_features(noun_features: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.float32]:
-    """Average the features of every noun over prompts, each prompt's at length one."""
+    """Return unit rows (n_nouns, d): the mean over prompts of each noun's unit features."""
     prompts = _split_prompts(noun_features)
     shapes = [np.shape(prompt) for prompt in prompts]
     if len(set(shapes)) > 1:
-        raise ValueError(
-            f"noun_features has arrays of different shapes: {shapes}. Encode the same nouns with "
-            "every prompt."
+        raise ParameterError(
+            f"`noun_features` has arrays of different shapes: {shapes}. Encode the same nouns with "
+            "each prompt."
         )
     if len(shapes[0]) != 2 or 0 in shapes[0]:
-        raise ValueError(
-            f"noun_features must be of shape (n_nouns, d), or one such array per prompt, with at "
-            f"least one noun; got {shapes[0]}."
+        raise ParameterError(
+            "`noun_features` must have the shape (n_nouns, d), or be one such array per prompt, "
+            f"with at least one noun; got {shapes[0]}."
         )
     mean = np.empty(shapes[0], np.float32)
-    # In blocks, so that nothing as large as another copy of all prompts exists.
+    # In blocks: the unit features of all prompts would take as much memory as the input.
     for first in range(0, len(mean), _ROWS_AT_ONCE):
         rows = slice(first, first + _ROWS_AT_ONCE)
         total = sum(_unit_block(prompt[rows]) for prompt in prompts)
@@ -125,7 +134,7 @@ def mean_prompt_features(noun_features: ArrayLike | Sequence[ArrayLike]) -> NDAr
 
 
 def count_centers(n_images: int, n_clusters: int) -> int:
-    """Return how many centres the images of a filter have."""
+    """Return the number of centres for the k-means of a filter."""
     if n_images >= _IMAGES_PER_CENTER * n_clusters:
         return round(n_images / _IMAGES_PER_CENTER)
     return min(_CENTERS_PER_CLUSTER * n_clusters, n_images)
@@ -137,23 +146,16 @@ def image_centers(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.float32]:
-    """Return the centres that k-means finds among images.
-
-    One run of scikit-learn's `KMeans` from a k-means++ start.
-    """
+    """Return the unit means of the clusters that k-means finds, at most `n_centers` of them."""
     features = np.ascontiguousarray(image_features, dtype=np.float32)
     kmeans = KMeans(n_centers, n_init=_N_INIT, random_state=random_state)
     with warnings.catch_warnings():
-        # Copies of an image leave centres without members, and those are dropped below.
+        # Copies of an image leave centres without members, which are dropped below.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = kmeans.fit(features).labels_
-    found, members = np.unique(labels, return_inverse=True)
-    n_images = len(features)
-    belongs = csr_array(
-        (np.ones(n_images, np.float32), (members, np.arange(n_images))),
-        shape=(len(found), n_images),
-    )
-    return unit_rows(np.asarray(belongs @ features))
+    members = np.unique(labels, return_inverse=True)[1]
+    sums = label_matrix(members).astype(np.float32).T @ features
+    return unit_rows(np.asarray(sums))
 
 
 def select_nouns(
@@ -163,13 +165,7 @@ def select_nouns(
     method: Literal["tac", "gradnorm"] = "tac",
     n_per_center: int = N_PER_CENTER,
 ) -> NDArray[np.intp]:
-    """Give every noun to its best centre, and keep the best nouns of every centre.
-
-    A noun n has the probabilities s, the softmax *over centres* of centre . n / tau, and goes to
-    the centre of the largest one. "tac" (tau = 1) keeps the nouns with the largest such
-    probability. "gradnorm" (tau = 0.04) keeps those with the smallest gradient
-    ``[sum_l s_l^2 + (1 - s_max)^2 - s_max^2]^(1/2)``. Of equal nouns the first is kept.
-    """
+    """Return the indices of each centre's best nouns, ascending; the first of equal nouns wins."""
     check_choice("method", method, tuple(_FILTERS))
     best, scores = _score_nouns(
         np.asarray(centers, dtype=np.float32), np.asarray(nouns, dtype=np.float32), _FILTERS[method]
@@ -182,11 +178,10 @@ def select_nouns(
 
 
 class _Filter(NamedTuple):
-    """How a filter ranks the nouns of a centre.
+    """A temperature and a score for nouns; larger is better.
 
-    The score sees the weights ``exp((c_l . n - c_best . n) / tau)`` of all other centres, with
-    the best one's, which is 1, set to 0: sums of these keep digits that ``1 - s_max`` would lose
-    in float32. Larger is better.
+    The score gets the weights ``exp((noun . centre - noun . best centre) / tau)``, with 0 for the
+    best centre. Their sum keeps digits that ``1 - s_max`` would lose in float32.
     """
 
     tau: float
@@ -198,7 +193,7 @@ def _largest_probability(others: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _negative_gradient(others: NDArray[np.float32]) -> NDArray[np.float32]:
-    # The published formula is || s - e_max || ||n||, and nouns have length one.
+    # The norm of the published gradient, || s - e_max || ||noun||, for nouns of length one.
     rest = others.sum(axis=1)
     squares = np.einsum("ij,ij->i", others, others)
     return np.asarray(-np.sqrt(squares + rest**2) / (1 + rest))
@@ -213,7 +208,7 @@ _FILTERS = {
 def _score_nouns(
     centers: NDArray[np.float32], nouns: NDArray[np.float32], rule: _Filter
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return the best centre of every noun and its score there."""
+    """Return the best centre of each noun, and the noun's score there."""
     best = np.empty(len(nouns), np.intp)
     scores = np.empty(len(nouns), np.float32)
     step = max(1, _COSINES_AT_ONCE // len(centers))
@@ -232,7 +227,9 @@ def _score_nouns(
 def _split_prompts(noun_features: Any) -> list[NDArray[Any]]:
     if isinstance(noun_features, list | tuple):
         if len(noun_features) == 0:
-            raise ValueError("noun_features is empty. Pass the features of at least one noun.")
+            raise ParameterError(
+                "`noun_features` is empty. Pass the features of at least one noun."
+            )
         if np.ndim(noun_features[0]) == 2:
             return [np.asarray(prompt) for prompt in noun_features]
     features = np.asarray(noun_features)

@@ -1,4 +1,4 @@
-"""The label-leak check: how does the method do when it never hears the names of the classes."""
+"""The paper's check for label leakage: a vocabulary without the names of the classes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.errors import ParameterError
 from nouncut.words.spelling import fold_word
 
-# Endings of plurals and of the singulars they may come from.
+# Endings of plurals, and the endings their singulars can have.
 _PLURALS = (
     ("men", ("man",)),
     ("mice", ("mouse",)),
@@ -23,22 +24,20 @@ _PLURALS = (
     ("es", ("", "e")),
     ("s", ("",)),
 )
-# Words in these endings are singular: glass, bus, iris.
+# Words with these endings are singular: glass, bus, iris.
 _SINGULARS = ("ss", "us", "is")
 
 
 def remove_class_names(nouns: Sequence[str], class_names: Collection[str]) -> NDArray[np.intp]:
-    """Return which nouns are not the name of a class.
+    """Return the indices of the nouns that are not the name of a class.
 
-    The paper rules out that the nouns leak the labels by removing every noun that is a class
-    name. Here a noun is a class name also if it differs in case, in underscores or hyphens for
-    spaces, or as singular and plural of its last word (regular English plurals and the commonest
-    irregular ones). A class name with commas, such as ImageNet's "tench, Tinca tinca", is several
-    names. Synonyms and compounds stay: "hound" and "guide dog" where a class is "dog".
+    Case, hyphens, underscores and the plural of the last word make no difference. ImageNet's
+    "tench, Tinca tinca" is two names. Synonyms ("hound" for "dog") and compounds ("guide dog")
+    stay.
     """
     for name, value in (("nouns", nouns), ("class_names", class_names)):
         if isinstance(value, str):
-            raise TypeError(f"{name} must be a list of words, not a text: pass [{value!r}].")
+            raise ParameterError(f"`{name}` must be a list, not a text: pass [{value!r}].")
     classes = {_comparable(part) for name in class_names for part in name.split(",")}
     singulars = classes.union(*map(_singulars, classes))
     keys = [_comparable(noun) for noun in nouns]
@@ -51,7 +50,7 @@ def _comparable(word: str) -> str:
 
 
 def _singulars(word: str) -> set[str]:
-    """Return what a word may be the plural of; some are no words, and match none."""
+    """Return possible singulars of a word; those that do not exist do no harm."""
     if word.endswith(_SINGULARS):
         return set()
     return {

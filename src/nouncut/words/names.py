@@ -1,4 +1,4 @@
-"""Names of clusters: from features and nouns to one distinct name per cluster."""
+"""Names for clusters: one distinct noun each, chosen for all clusters at once."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
 from nouncut.compute.checks import check_nouns, check_positive
 from nouncut.compute.rows import unit_rows
-from nouncut.words.assignment import assign_names
-from nouncut.words.concepts import Concept, find_concepts, pool_narrower
+from nouncut.errors import ParameterError
+from nouncut.words.concepts import find_concepts, pool_narrower
 from nouncut.words.evidence import cluster_probabilities, information, spread_tau
-from nouncut.words.filters import mean_prompt_features
-from nouncut.words.senses import short_gloss
-from nouncut.words.spelling import fold_word
+from nouncut.words.filters import check_same_width, mean_prompt_features
+from nouncut.words.spelling import fold_variants, fold_word
 
 _FLOATS = (np.float64, np.float32)
+# A concept whose score is below this share of the cluster's best does not name the cluster.
+_WORST_RATIO = 0.01
+_TIE = 1e-3
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class ClusterName:
-    """What a cluster is called."""
+    """The name of a cluster, further words, the definition of the name, and its score."""
 
     name: str
     more_words: tuple[str, ...]
@@ -43,36 +47,35 @@ def name_clusters(
     tau: float | None = None,
     n_more: int = 3,
 ) -> list[ClusterName]:
-    """Name every cluster by the nouns that tell it from the rest of the collection.
+    """Name each cluster by a noun that distinguishes it from the rest of the collection.
 
-    A noun scores by its probability in the cluster and its lift over the collection, times how
-    readily a person would say it. Synonyms count as one, and broader words gain from the narrower
-    ones below them. All clusters are named at once, each by a noun of its own; where the nouns
-    do not suffice, names are numbered ("dog", "dog 2").
+    The score of a noun combines its probability in the cluster, its lift over the collection, and
+    how readily a person would use the word. Synonyms count as one concept, and broader words gain
+    from the narrower ones below them. No two clusters get the same noun; if there are too few
+    nouns, names are numbered ("dog", "dog 2").
 
     Parameters
     ----------
     labels : array-like of int of shape (n_images,)
-        Clusters of the images, from 0; images with negative labels are in none.
+        Clusters of the images, from 0; images with negative labels belong to none.
     semantic_features : array-like of shape (n_images, d)
-        Image features in the space of the nouns; rows of zeros are passed over.
+        Image features in the space of the nouns; all-zero rows are ignored.
     nouns : sequence of str
-        Words to choose names from. All of `nouncut.words.nouns.load_nouns` with the plain
-        template "{}" name no worse than the positive nouns of the clustering, and the names do
-        not depend on which nouns those happened to be; the positive nouns are faster. A user's
-        own list may have words that WordNet lacks.
+        The vocabulary to choose names from. It may contain words that WordNet lacks. The whole
+        of `nouncut.words.nouns.load_nouns` gives names as good as those from the positive nouns,
+        and the names then do not depend on the choice of positive nouns, but it takes longer.
     noun_features : array-like of shape (n_nouns, d) or sequence of such
-        Noun features, one array or one per prompt.
+        Noun features, one array or one per prompt; the plain template "{}" is enough.
     tau : float, optional
-        Temperature of the softmax over nouns; by default what `spread_tau` chooses.
+        Temperature of the softmax over nouns; by default half the spread of the cosines.
     n_more : int, default=3
-        How many further words to give.
+        The number of further words for each cluster.
 
     Returns
     -------
     list of ClusterName
-        One for every label from 0 to the largest; "cluster 1" and so on for those that no noun
-        tells anything about.
+        One for each label from 0 to the largest. A cluster that no noun distinguishes is called
+        "cluster 1", "cluster 2" and so on.
 
     Examples
     --------
@@ -86,59 +89,75 @@ def name_clusters(
     dog ('spaniel', 'poodle') | a member of the genus Canis (probably desc
     car () | a motor vehicle with four wheels; usually
     """
-    clusters = _check_labels(labels)
-    features = check_array(
-        semantic_features, dtype=_FLOATS, input_name="semantic_features", ensure_min_samples=0
-    )
-    if len(features) != len(clusters):
-        raise ValueError(
-            f"semantic_features has {len(features)} rows, but there are {len(clusters)} labels: "
-            "both must describe the same images in the same order."
-        )
+    clusters, features = _check_images(labels, semantic_features)
     if tau is not None:
         check_positive({"tau": tau}, Real)
     if n_more < 0:
-        raise ValueError(f"n_more must be a whole number of at least 0; got {n_more!r}.")
+        raise ParameterError(f"`n_more` must be a whole number of at least 0; got {n_more!r}.")
     n_clusters = int(clusters.max(initial=-1)) + 1
+    nameless = [_nameless(cluster) for cluster in range(n_clusters)]
     if not len(nouns):
-        return [_nameless(cluster) for cluster in range(n_clusters)]
+        return nameless
     words, vectors = _distinct_nouns(nouns, noun_features, features.shape[1])
     images = unit_rows(features).astype(np.float32, copy=False)
     clusters = np.where(images.any(axis=1), clusters, -1)
     if not (clusters >= 0).any():
-        return [_nameless(cluster) for cluster in range(n_clusters)]
+        return nameless
     tau = spread_tau(images[clusters >= 0], vectors) if tau is None else tau
     probabilities = cluster_probabilities(clusters, images, vectors, n_clusters, tau=tau)
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
-    return _name(words, probabilities, sizes, n_more)
+    return _choose_names(words, probabilities, sizes, n_more)
 
 
-def _name(
+def assign_names(scores: NDArray[Any]) -> NDArray[np.intp]:
+    """Assign a distinct column of (n_clusters, n_names) to each row, or -1 where none fits.
+
+    The product of all scores is as large as possible.
+    """
+    n_clusters, n_names = scores.shape
+    if not n_names:
+        return np.full(n_clusters, -1, dtype=np.intp)
+    # Only ratios within a cluster matter: a strong cluster must not cost a weak one its name.
+    best = scores.max(axis=1, keepdims=True)
+    ratios = scores / np.where(best > 0, best, 1)
+    fits = ratios > _WORST_RATIO
+    # One extra column per cluster means "no name".
+    costs = np.empty((n_clusters, n_names + n_clusters))
+    # Ties go to the cluster that the name fits best.
+    costs[:, n_names:] = -np.log(_WORST_RATIO) + _TIE * best / max(best.max(), _TINY)
+    costs[:, :n_names] = np.where(
+        fits, -np.log(np.where(fits, ratios, 1)), -10 * np.log(_WORST_RATIO)
+    )
+    _, chosen = linear_sum_assignment(costs)
+    return np.where(chosen < n_names, chosen, -1)
+
+
+def _choose_names(
     words: Sequence[str], probabilities: NDArray[Any], sizes: NDArray[Any], n_more: int
 ) -> list[ClusterName]:
-    n_nouns = len(words)
-    concepts = find_concepts(words, information(probabilities, sizes, 1 / n_nouns))
-    readable = np.array([concept.readability for concept in concepts])
-    pool = pool_narrower(concepts, n_nouns)
-    told = _pooled_information(probabilities, sizes, pool)
-    scores = told * readable
-    # Broad words do as names, but "equipment" tells nobody more about "parachute".
-    own = _pooled_information(probabilities, sizes, pool == 1) * readable
+    concepts = find_concepts(words, information(probabilities, sizes, 1 / len(words)))
+    candidates = [words[concept.nouns[0]] for concept in concepts]
+    readability = np.array([concept.readability for concept in concepts])
+    pool = pool_narrower(concepts, len(words))
+    pooled = _pooled_information(probabilities, sizes, pool)
+    scores = pooled * readability
+    # Broad words make good names, but beside the name "parachute" the word "equipment" is useless.
+    narrow_scores = _pooled_information(probabilities, sizes, pool == 1) * readability
     names: list[ClusterName] = []
-    taken = {fold_word(words[concept.nouns[0]]) for concept in concepts}
-    for cluster, concept in enumerate(assign_names(scores)):
+    taken = {fold_word(word) for word in candidates}
+    for cluster, assigned in enumerate(assign_names(scores)):
         if not scores[cluster].any():
             names.append(_nameless(cluster, taken))
             continue
-        chosen = int(scores[cluster].argmax() if concept < 0 else concept)
-        name = words[concepts[chosen].nouns[0]]
-        if concept < 0:
+        chosen = int(scores[cluster].argmax() if assigned < 0 else assigned)
+        name = candidates[chosen]
+        if assigned < 0:
             name = _numbered(name, taken)
             taken.add(fold_word(name))
-        order = [j for j in np.argsort(-own[cluster], kind="stable") if own[cluster, j] > 0]
-        more = _more_words([concepts[j] for j in order], concepts[chosen], words, n_more)
-        gloss = short_gloss(concepts[chosen].synset)
-        names.append(ClusterName(name, more, gloss, float(told[cluster, chosen])))
+        more = _more_words(candidates, narrow_scores[cluster], candidates[chosen], n_more)
+        synset = concepts[chosen].synset
+        gloss = "" if synset is None else synset.definition
+        names.append(ClusterName(name, more, gloss, float(pooled[cluster, chosen])))
     return names
 
 
@@ -150,25 +169,15 @@ def _pooled_information(
 
 
 def _more_words(
-    concepts: Sequence[Concept], chosen: Concept, words: Sequence[str], n_more: int
+    candidates: Sequence[str], scores: NDArray[Any], name: str, n_more: int
 ) -> tuple[str, ...]:
-    """Return the best words other than the name, leaving out other spellings of a word."""
-    seen = {_spelling(words[chosen.nouns[0]])}
-    more: list[str] = []
-    for concept in concepts:
-        word = words[concept.nouns[0]]
-        if len(more) == n_more:
+    """Return the best words besides the name, without variants in spelling."""
+    more = {fold_variants(name): name}
+    for j in np.argsort(-scores, kind="stable"):
+        if len(more) > n_more or scores[j] <= 0:
             break
-        if concept is not chosen and _spelling(word) not in seen:
-            seen.add(_spelling(word))
-            more.append(word)
-    return tuple(more)
-
-
-def _spelling(word: str) -> str:
-    """Return what "hot dog", "hotdog", "hot-dogs" have in common."""
-    letters = fold_word(word).replace("-", "").replace(" ", "")
-    return letters if letters.endswith("ss") else letters.removesuffix("s")
+        more.setdefault(fold_variants(candidates[j]), candidates[j])
+    return tuple(more.values())[1:]
 
 
 def _numbered(name: str, taken: Collection[str]) -> str:
@@ -183,24 +192,30 @@ def _nameless(cluster: int, taken: Collection[str] = ()) -> ClusterName:
     return ClusterName(_numbered(name, taken) if name in taken else name, (), "", 0.0)
 
 
-def _check_labels(labels: ArrayLike) -> NDArray[np.intp]:
-    checked = np.asarray(labels)
-    if checked.ndim != 1 or (len(checked) and not np.issubdtype(checked.dtype, np.integer)):
-        raise ValueError("labels must be a list of whole numbers, one per image.")
-    return checked.astype(np.intp)
+def _check_images(
+    labels: ArrayLike, semantic_features: ArrayLike
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    clusters = np.asarray(labels)
+    if clusters.ndim != 1 or (len(clusters) and not np.issubdtype(clusters.dtype, np.integer)):
+        raise ParameterError("`labels` must be a list of whole numbers, one per image.")
+    features = check_array(
+        semantic_features, dtype=_FLOATS, input_name="semantic_features", ensure_min_samples=0
+    )
+    if len(features) != len(clusters):
+        raise ParameterError(
+            f"`semantic_features` has {len(features)} rows, but `labels` has {len(clusters)}. "
+            "Both must describe the same images in the same order."
+        )
+    return clusters.astype(np.intp), features
 
 
 def _distinct_nouns(
     nouns: Sequence[str], noun_features: Any, n_features: int
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """Return every word once, in lower case where it also occurs so, with its feature."""
+    """Return each word once with its features; of "Dog" and "dog", the lower-case one."""
     vectors = mean_prompt_features(noun_features)
     words = check_nouns(nouns, len(vectors))
-    if vectors.shape[1] != n_features:
-        raise ValueError(
-            f"noun_features has {vectors.shape[1]} columns, but semantic_features {n_features}: "
-            "encode nouns and images with the same model."
-        )
+    check_same_width(vectors.shape[1], n_features, "semantic_features")
     kept: dict[str, int] = {}
     for noun, word in enumerate(words):
         key = fold_word(word)

@@ -1,16 +1,17 @@
-"""The nouns that images are compared with."""
+"""The default vocabulary: WordNet's nouns."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import NamedTuple
 
+from nouncut.errors import ParameterError
 from nouncut.words.spelling import fold_word
 from nouncut.words.wordnet import LEXICONS, Synset, load_wordnet
 
 
 class Noun(NamedTuple):
-    """A word and its most frequent meaning."""
+    """A word and its most frequent sense."""
 
     word: str
     lexicon: str
@@ -24,25 +25,24 @@ def load_nouns(
     named_entities: bool = False,
     stop_words: Collection[str] = (),
 ) -> list[Noun]:
-    """Return WordNet's nouns: the usual word of every synset, each word once.
+    """Return WordNet's nouns: the most usual word of each synset, each word once.
 
-    Words that differ in case only ("march", "March") are distinct. All 82,115 synsets have
-    67,893 distinct usual words; without named entities 61,389 are left.
+    Words that differ in case ("march", "March") are distinct.
 
     Parameters
     ----------
     lexicons : collection of str, optional
-        Keep the meanings of these lexicographer files only, such as ``["animal", "food"]``; see
-        `LEXICONS` for their names. All of them by default.
+        The lexicographer files to take senses from, such as ``["animal", "food"]``; see
+        `nouncut.words.wordnet.LEXICONS`. All of them by default.
     named_entities : bool, default=False
-        Whether to keep named entities, such as persons, cities and rivers.
+        Whether to keep named entities, such as people, cities and rivers.
     stop_words : collection of str, default=()
-        Words to leave out; case does not matter, and underscores count as spaces.
+        Words to leave out, in any case, with spaces or underscores.
 
     Returns
     -------
     list of Noun
-        In WordNet's order. The meaning of a word is its most frequent one among those kept.
+        In WordNet's order. Each has the most frequent of the senses that were kept.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def load_nouns(
     """
     chosen = _check_lexicons(lexicons)
     if isinstance(stop_words, str):
-        raise TypeError(f"stop_words must be a list of words, not a text: pass [{stop_words!r}].")
+        raise ParameterError(f"`stop_words` must be a list, not a text: pass [{stop_words!r}].")
     stopped = {fold_word(word) for word in stop_words}
     kept = [
         synset
         for synset in load_wordnet().values()
         if synset.lexicon in chosen and (named_entities or not synset.is_instance)
     ]
-    meanings = _first_senses(kept)
+    senses = _first_senses(kept)
     words = dict.fromkeys(synset.word for synset in kept)
     return [
-        Noun(word, meanings[word].lexicon, meanings[word].gloss, meanings[word].id)
+        Noun(word, senses[word].lexicon, senses[word].gloss, senses[word].id)
         for word in words
         if not stopped or fold_word(word) not in stopped
     ]
@@ -74,16 +74,16 @@ def _check_lexicons(lexicons: Collection[str] | None) -> frozenset[str]:
     if lexicons is None:
         return frozenset(LEXICONS)
     if isinstance(lexicons, str):
-        raise TypeError(f"lexicons must be a list of names, not a text: pass [{lexicons!r}].")
+        raise ParameterError(f"`lexicons` must be a list, not a text: pass [{lexicons!r}].")
     unknown = [name for name in lexicons if name not in LEXICONS]
     if unknown or not lexicons:
-        problem = f"does not know {', '.join(map(repr, unknown))}" if unknown else "is empty"
-        raise ValueError(f"lexicons {problem}. Choose among: {', '.join(LEXICONS)}.")
+        problem = f"has unknown names: {', '.join(map(repr, unknown))}" if unknown else "is empty"
+        raise ParameterError(f"`lexicons` {problem}. Choose among: {', '.join(LEXICONS)}.")
     return frozenset(lexicons)
 
 
 def _first_senses(synsets: list[Synset]) -> dict[str, Synset]:
-    """Return the most frequent meaning of every word as it is spelt, among some synsets."""
+    """Return the most frequent sense of each spelling."""
     ranks: dict[str, int] = {}
     first: dict[str, Synset] = {}
     for synset in synsets:

@@ -1,4 +1,4 @@
-"""Prompts: the sentences that a noun is put into before it is encoded."""
+"""Prompts: templates with ``{}`` for the noun, which make the sentences that are encoded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from nouncut.words.text_files import read_lines
+from nouncut.errors import InputError, ParameterError, printable_path
+from nouncut.words.text_files import line_error, read_lines
 
+# The seven prompts of the paper.
 PROMPTS = (
     "itap of a {}.",
     "a bad photo of the {}.",
@@ -17,46 +19,51 @@ PROMPTS = (
     "art of the {}.",
     "a photo of the small {}.",
 )
-"""The seven prompts of the paper."""
-
-_FIELD = "{}"
 
 
 def check_templates(templates: Iterable[str]) -> list[str]:
-    """Check that every template has exactly one place for the noun."""
+    """Return the templates as a list; raise unless each has exactly one ``{}``."""
     if isinstance(templates, str):
-        raise TypeError(f"templates must be a list of texts, not a text: pass [{templates!r}].")
-    checked = [_check(template, f"templates[{i}]") for i, template in enumerate(templates)]
+        raise ParameterError(f"`templates` must be a list, not a text: pass [{templates!r}].")
+    checked = list(templates)
     if not checked:
-        raise ValueError('templates is empty. Pass at least one, such as "a photo of a {}.".')
+        raise ParameterError('`templates` is empty. Pass at least one, such as "a photo of a {}.".')
+    for template in checked:
+        if problem := _problem(template):
+            raise ParameterError(f"`templates`: {problem}")
     return checked
 
 
 def read_templates(path: str | PathLike[str]) -> list[str]:
-    r"""Read templates from a text file."""
+    """Read templates from a text file, one per line; blank lines and # comments are skipped."""
     path = Path(path)
-    templates = [
-        _check(line.text.strip(), f"{path}, line {line.number}: a template")
-        for line in read_lines(path)
-    ]
+    templates = []
+    for number, text in read_lines(path):
+        if problem := _problem(text.strip()):
+            raise line_error(path, number, problem)
+        templates.append(text.strip())
     if not templates:
-        raise ValueError(f"{path} has no templates. Write one per line: a photo of a {{}}.")
+        raise InputError(
+            f"{printable_path(path)} has no templates. Write one per line, such as: "
+            "a photo of a {}."
+        )
     return templates
 
 
 def fill_template(template: str, nouns: Iterable[str]) -> list[str]:
-    """Put every noun into a template."""
-    before, after = _check(template, "template").split(_FIELD)
+    """Put each noun into a template."""
+    if problem := _problem(template):
+        raise ParameterError(problem)
+    before, after = template.split("{}")
     return [before + noun + after for noun in nouns]
 
 
-def _check(template: object, where: str) -> str:
-    if not isinstance(template, str):
-        raise TypeError(f"{where} must be a text with {{}} in it; got {template!r}.")
-    parts = template.split(_FIELD)
-    if len(parts) != 2 or "{" in "".join(parts) or "}" in "".join(parts):
-        raise ValueError(
-            f"{where} must hold {{}} once, where the noun goes, and no other brace; "
-            f"got {template!r}."
-        )
-    return template
+def _problem(template: object) -> str:
+    """Return what is wrong with a template, or an empty text."""
+    rest = template.split("{}") if isinstance(template, str) else []
+    if len(rest) == 2 and not set("{}") & set("".join(rest)):
+        return ""
+    return (
+        f"{template!r} is not a template. Write {{}} exactly once, where the noun goes, and no "
+        "other braces."
+    )

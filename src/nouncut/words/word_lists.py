@@ -1,4 +1,4 @@
-"""A user's own words, from text and CSV files."""
+"""A user's own vocabulary, from text and CSV files."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 
+from nouncut.errors import InputError, printable_path
 from nouncut.words.spelling import fold_word, tidy_word
-from nouncut.words.text_files import read_lines
+from nouncut.words.text_files import line_error, read_lines
 
+# Characters; WordNet's longest noun has 71.
 MAX_WORD_LENGTH = 200
-"""Characters of the longest word accepted; WordNet's longest noun has 71."""
-
 _COLUMNS = ("noun", "word", "name")
 _DELIMITERS = ",;\t"
 
 
 def read_words(path: str | PathLike[str]) -> list[str]:
-    r"""Read a list of words.
+    r"""Read a vocabulary from a UTF-8 file.
 
-    The file is UTF-8. Blank lines and lines that start with ``#`` are skipped. Words are
-    stripped, their underscores become spaces, and of words that differ in case only the first
-    is kept.
+    Blank lines and lines that start with ``#`` are skipped. Underscores become spaces. Of words
+    that differ only in case, the first is kept.
 
     Parameters
     ----------
     path : path-like
-        A ``.txt`` file with one word per line, or a ``.csv`` file. In a ``.csv`` file the words
-        are the column named noun, word or name in the first row (case does not matter), or else
-        the first column, first row included. Fields are separated by commas, or by semicolons
-        or tabs where the first row has those and no comma.
+        A ``.txt`` file with one word per line, or a ``.csv`` file. The words of a ``.csv`` file
+        are in the column called noun, word or name (case does not matter). Without such a header
+        they are in the first column, from the first row on. Commas separate the fields, or
+        semicolons or tabs if the first row has no comma.
 
     Returns
     -------
@@ -40,9 +39,9 @@ def read_words(path: str | PathLike[str]) -> list[str]:
 
     Raises
     ------
-    ValueError
-        If the file is not UTF-8, has no words, or has a word of more than `MAX_WORD_LENGTH`
-        characters. The message names the file and the line.
+    InputError
+        If the file cannot be read, is not UTF-8, has no words, or has a word of more than 200
+        characters. The message names the file, the line and the remedy.
 
     Examples
     --------
@@ -59,21 +58,24 @@ def read_words(path: str | PathLike[str]) -> list[str]:
     readers = {".txt": _text_words, ".csv": _csv_words}
     suffix = path.suffix.lower()
     if suffix not in readers:
-        raise ValueError(
-            f"{path} is neither a .txt nor a .csv file. Save the words as one of these."
+        raise InputError(
+            f"{printable_path(path)} is neither a .txt nor a .csv file. Save the words as one of "
+            "these."
         )
-    # Nothing but underscores tidies up to the empty word, which is as good as a blank line.
-    words = {"": ""}
+    words: dict[str, str] = {}
     for number, word in readers[suffix](path):
         if len(word) > MAX_WORD_LENGTH:
-            raise ValueError(
-                f"{path}, line {number}: the word has {len(word)} characters, and at most "
-                f"{MAX_WORD_LENGTH} are accepted. Write one word per line."
+            raise line_error(
+                path,
+                number,
+                f"the word has {len(word)} characters, but at most {MAX_WORD_LENGTH} are allowed. "
+                "Write one word per line.",
             )
         words.setdefault(fold_word(word), tidy_word(word))
-    del words[""]
+    # A word of underscores only becomes empty.
+    words.pop("", None)
     if not words:
-        raise ValueError(f"{path} has no words. Write one word per line.")
+        raise InputError(f"{printable_path(path)} has no words. Write one word per line.")
     return list(words.values())
 
 
@@ -95,14 +97,12 @@ def _csv_words(path: Path) -> Iterator[tuple[int, str]]:
         if word:
             yield number, word
         elif any(cell.strip() for cell in cells):
-            raise ValueError(
-                f"{path}, line {number}: column {column + 1} has no word. Fill it in or remove "
-                "the row."
-            )
+            problem = f"column {column + 1} has no word. Fill it in or remove the row."
+            raise line_error(path, number, problem)
 
 
 def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of every row and the line that the row starts on."""
+    """Yield the number of the line on which each row starts, and the row's cells."""
     lines = read_lines(path)
     first = lines[0].text if lines else ""
     delimiter = next((mark for mark in _DELIMITERS if mark in first), ",")
@@ -112,7 +112,8 @@ def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
         try:
             yield number, next(rows)
         except csv.Error as error:
-            raise ValueError(f"{path}, line {number}: not valid CSV ({error}).") from None
+            problem = f"not valid CSV ({error}). Check its quotation marks."
+            raise line_error(path, number, problem) from None
 
 
 def _word_column(header: Sequence[str]) -> int | None:

@@ -1,6 +1,6 @@
 """The nouns of WordNet 3.0: their senses, glosses, synonyms and hypernyms.
 
-The table is package data, built by ``scripts/build_wordnet.py``, read at first use and kept.
+``scripts/build_wordnet.py`` builds the table; it is read once, when it is first needed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from nouncut.words.spelling import fold_word
 
 _TABLE = "data/wordnet-3.0-nouns.tsv.xz"
 
+# WordNet's lexicographer files of nouns: broad topics, one per synset. "Tops" holds the words for
+# the topics themselves, such as "animal", "food" and "person".
 LEXICONS = (
     "Tops",
     "act",
@@ -45,14 +47,23 @@ LEXICONS = (
     "substance",
     "time",
 )
-"""WordNet's lexicographer files of nouns: broad topics, one for every synset.
-
-"Tops" holds the words for the topics themselves, such as "animal", "food" and "person".
-"""
+# What a picture can show; the others hold acts, thoughts, amounts and the like.
+VISIBLE_LEXICONS = (
+    "animal",
+    "artifact",
+    "body",
+    "event",
+    "food",
+    "object",
+    "person",
+    "phenomenon",
+    "plant",
+    "substance",
+)
 
 
 class Synset(NamedTuple):
-    """One meaning and the words for it."""
+    """One meaning and the words for it; `ranks` says which sense of each word it is."""
 
     id: str
     lexicon: str
@@ -64,8 +75,13 @@ class Synset(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The usual word."""
+        """The most usual of its words."""
         return self.words[0]
+
+    @property
+    def definition(self) -> str:
+        """The gloss without its examples."""
+        return self.gloss.split('; "')[0]
 
 
 @cache
@@ -78,19 +94,29 @@ def load_wordnet() -> Mapping[str, Synset]:
 
 
 def synsets_of(word: str) -> tuple[Synset, ...]:
-    """Return the meanings of a word, the most frequent first."""
+    """Return the senses of a word, the most frequent first."""
     table = load_wordnet()
     return tuple(table[id_] for id_ in _word_index().get(fold_word(word), ()))
 
 
-def synonyms(word: str) -> tuple[str, ...]:
-    """Return the other words for any meaning of a word."""
-    words = dict.fromkeys(other for synset in synsets_of(word) for other in synset.words)
-    return tuple(other for other in words if fold_word(other) != fold_word(word))
+def broader_synsets(synsets: Iterable[Synset], max_steps: int | None = None) -> dict[str, int]:
+    """Return the ids of synsets at or above some, with the fewest steps up to each."""
+    table = load_wordnet()
+    steps = {synset.id: 0 for synset in synsets}
+    # Breadth first: the dictionary keeps the order in which synsets are reached, nearest first.
+    queue = list(steps)
+    for id_ in queue:
+        if steps[id_] == max_steps:
+            break
+        for parent in table[id_].hypernyms:
+            if parent not in steps:
+                steps[parent] = steps[id_] + 1
+                queue.append(parent)
+    return steps
 
 
 def hypernym_path(synset: Synset) -> tuple[Synset, ...]:
-    """Return the shortest way from a synset up to "entity", which is above all nouns."""
+    """Return the shortest path from a synset up to "entity", which is above all nouns."""
     table = load_wordnet()
     paths: list[tuple[Synset, ...]] = [(synset,)]
     seen = {synset.id}
@@ -106,30 +132,11 @@ def hypernym_path(synset: Synset) -> tuple[Synset, ...]:
 
 
 def hypernym_steps(word: str, other: str) -> int | None:
-    """Return how many steps of the hypernym tree lie between two words.
-
-    A step leads from a synset to a broader one or back. The way goes up from one word to the
-    nearest synset above both, then down to the other; over all meanings of both words the
-    shortest way counts.
-    """
-    heights = _heights(synset.id for synset in synsets_of(word))
-    other_heights = _heights(synset.id for synset in synsets_of(other))
-    shared = heights.keys() & other_heights.keys()
-    return min((heights[id_] + other_heights[id_] for id_ in shared), default=None)
-
-
-def _heights(ids: Iterable[str]) -> dict[str, int]:
-    """Return every synset at or above the given ones, with the fewest steps up to it."""
-    table = load_wordnet()
-    heights = dict.fromkeys(ids, 0)
-    # Breadth first: a dictionary keeps the order in which synsets are reached.
-    queue = list(heights)
-    for id_ in queue:
-        for parent in table[id_].hypernyms:
-            if parent not in heights:
-                heights[parent] = heights[id_] + 1
-                queue.append(parent)
-    return heights
+    """Return the steps between two words, up to a synset above both and down, or None."""
+    steps = broader_synsets(synsets_of(word))
+    other_steps = broader_synsets(synsets_of(other))
+    shared = steps.keys() & other_steps.keys()
+    return min((steps[id_] + other_steps[id_] for id_ in shared), default=None)
 
 
 @cache
@@ -138,7 +145,7 @@ def _word_index() -> dict[str, tuple[str, ...]]:
     for synset in load_wordnet().values():
         for word, rank in zip(synset.words, synset.ranks, strict=True):
             senses[word.casefold()].append((rank, synset.id))
-    # A synset may hold a word in two spellings, as "ddC" and "DDC".
+    # A synset can contain a word in two spellings, such as "ddC" and "DDC".
     return {
         word: tuple(dict.fromkeys(id_ for _, id_ in sorted(ranked)))
         for word, ranked in senses.items()
@@ -160,5 +167,5 @@ def _parse_row(line: str) -> Synset:
 
 @cache
 def _parse_ranks(ranks: str) -> tuple[int, ...]:
-    # Cached, because nearly all are "1" or "1 1".
+    # Cached because nearly all are "1" or "1 1".
     return tuple(map(int, ranks.split()))

@@ -1,7 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nouncut.errors import InputError, ParameterError
 from nouncut.words.prompts import PROMPTS, check_templates, fill_template, read_templates
 
 WITHOUT_BRACES = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
@@ -37,25 +40,25 @@ def test_the_papers_prompts():
     ],
 )
 def test_bad_template(template):
-    with pytest.raises(ValueError, match=r"templates\[1\] must hold \{\} once") as caught:
+    problem = re.escape(f"{template!r} is not a template. Write {{}} exactly once")
+    with pytest.raises(ParameterError, match=f"`templates`: {problem}"):
         check_templates(["a {}.", template])
-    assert repr(template) in str(caught.value)
-    with pytest.raises(ValueError, match=r"^template must hold \{\} once"):
+    with pytest.raises(ParameterError, match=problem):
         fill_template(template, ["dog"])
 
 
 def test_no_templates():
-    with pytest.raises(ValueError, match="templates is empty"):
+    with pytest.raises(ParameterError, match="`templates` is empty"):
         check_templates([])
 
 
 def test_one_text_is_no_list():
-    with pytest.raises(TypeError, match=r"pass \['a \{\}\.'\]"):
+    with pytest.raises(ParameterError, match=r"pass \['a \{\}\.'\]"):
         check_templates("a {}.")
 
 
 def test_not_a_text():
-    with pytest.raises(TypeError, match=r"templates\[0\] must be a text"):
+    with pytest.raises(ParameterError, match="`templates`: 7 is not a template"):
         check_templates([7])
 
 
@@ -75,13 +78,16 @@ def test_read_templates(tmp_path):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"# none\n", r"prompts\.txt has no templates. Write one per line: a photo of a \{\}\."),
-        (b"a {}.\n\na dog.\n", r"prompts\.txt, line 3: a template must hold \{\} once"),
+        (
+            b"# none\n",
+            r"prompts\.txt has no templates. Write one per line, such as: a photo of a \{\}\.",
+        ),
+        (b"a {}.\n\na dog.\n", r"prompts\.txt, line 3: 'a dog\.' is not a template"),
         (b"a {}.\n\xff {}\n", r"prompts\.txt, line 2: not UTF-8"),
     ],
 )
 def test_read_templates_errors(tmp_path, content, problem):
     path = tmp_path / "prompts.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(InputError, match=problem):
         read_templates(path)
