@@ -45,6 +45,15 @@ def test_a_run_of_a_features_file(make_run, tmp_path):
         assert export_run(run, to).n_written == len(run.labels)
 
 
+@pytest.mark.parametrize("to", EXPORTS)
+def test_a_file_in_the_way_is_named(shared_run, tmp_path, to):
+    (tmp_path / "file").write_text("mine")
+    for output in (tmp_path / "file", tmp_path / "file" / "map.parquet"):
+        with pytest.raises(OutputError, match="`output`"):
+            export_run(shared_run, to, output)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_unknown_formats_and_options_are_refused(shared_run):
     with pytest.raises(ParameterError, match="`to` must be one of csv, jsonl"):
         export_run(shared_run, "xls")

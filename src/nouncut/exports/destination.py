@@ -43,9 +43,14 @@ def _exists_already(path: Path) -> OutputError:
     )
 
 
+def make_export_folder(path: Path) -> None:
+    """Make the folder that an export adds files to."""
+    with explained_writing("the export", path, "choose another `output`"):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 def make_folders(folder: Path, root: Path) -> None:
-    """Make `folder` and its parents below `root`, but never through a link that leads elsewhere."""
-    root.mkdir(parents=True, exist_ok=True)
+    """Make a folder and its parents below `root`, but never through a link that leads elsewhere."""
     path = root
     for name in folder.relative_to(root).parts:
         path /= name

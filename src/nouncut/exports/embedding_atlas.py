@@ -37,7 +37,7 @@ def export_embedding_atlas(
     """Write the assignments with the columns ``x``, ``y``, ``neighbors`` and ``image``."""
     if destination.suffix != ".parquet":
         raise OutputError(
-            f"Embedding Atlas opens only files that end in .parquet. Choose the `output` "
+            "Embedding Atlas opens only files that end in .parquet. Choose the `output` "
             f"{printable_path(destination)}.parquet."
         )
     table = _with_map(run)

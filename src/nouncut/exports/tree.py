@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from nouncut.compute.file_names import DistinctNames
 from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.errors import OutputError, ParameterError, describe_error, printable_path
-from nouncut.exports.destination import make_folders
+from nouncut.exports.destination import make_export_folder, make_folders
 from nouncut.exports.result import ExportResult, require_image_files
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     plan = plan_tree(run, destination)
     if link == "copy":
         _check_space(plan, destination)
+    make_export_folder(destination)
     make_folder = cache(partial(make_folders, root=destination))
     n_written = n_kept = 0
     problems = []

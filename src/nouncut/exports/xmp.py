@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 
 from nouncut.compute.files import atomic_file
 from nouncut.errors import describe_error, printable_path
-from nouncut.exports.destination import make_folders
+from nouncut.exports.destination import make_export_folder, make_folders
 from nouncut.exports.result import ExportResult, require_image_files
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
     """Write the sidecars that are missing; existing ones are neither overwritten nor merged."""
     plan = plan_sidecars(run, destination, beside=beside)
     contents = [sidecar(name, f"cluster {number}") for number, name in enumerate(run.names)]
+    if not beside:
+        make_export_folder(destination)
     make_folder = cache(partial(make_folders, root=destination))
     n_written = n_kept = 0
     problems = []
