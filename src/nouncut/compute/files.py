@@ -58,7 +58,7 @@ def new_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 
 def waiting(path: Path) -> Path:
-    """Return the path of a file that is written but not yet installed."""
+    """Return the temporary path that `new_file` writes to."""
     name = path.name + NEW_SUFFIX
     if len(os.fsencode(name)) > _MAX_NAME_BYTES:
         digest = hashlib.blake2b(os.fsencode(path.name), digest_size=16).hexdigest()
@@ -67,7 +67,7 @@ def waiting(path: Path) -> Path:
 
 
 def install(path: Path, *, replace: bool = True) -> None:
-    """Rename the waiting file to `path`; a file that is there is replaced, or FileExistsError."""
+    """Rename the temporary file to `path`; replace a file there, or raise FileExistsError."""
     if replace:
         os.replace(waiting(path), path)
         return
