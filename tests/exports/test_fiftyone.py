@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 
 from nouncut.errors import OutputError
@@ -20,11 +18,11 @@ def read(result):
     return data, labels
 
 
-def test_the_documented_format(small_run, tmp_path):
-    result = export_fiftyone(small_run, tmp_path / "dataset")
+def test_the_documented_format(shared_run, tmp_path):
+    result = export_fiftyone(shared_run, tmp_path / "dataset")
     data, labels = read(result)
     assert set(labels) == {"classes", "labels"}
-    assert labels["classes"] == small_run.names
+    assert labels["classes"] == shared_run.names
     assert data.keys() == labels["labels"].keys()
     assert len(data) == result.n_written
     # Endings of keys are cut off, and samples are sorted by key.
@@ -42,9 +40,9 @@ def test_the_documented_format(small_run, tmp_path):
         }
 
 
-def test_every_image_has_its_label(small_run, tmp_path):
-    data, labels = read(export_fiftyone(small_run, tmp_path / "dataset"))
-    rows = dict(zip(small_run.paths(), small_run.assignments.to_pylist(), strict=True))
+def test_every_image_has_its_label(shared_run, tmp_path):
+    data, labels = read(export_fiftyone(shared_run, tmp_path / "dataset"))
+    rows = dict(zip(shared_run.paths(), shared_run.assignments.to_pylist(), strict=True))
     by_path = {os.fspath(path): row for path, row in rows.items()}
     for key, path in data.items():
         assert os.path.isabs(path)
@@ -57,34 +55,23 @@ def test_every_image_has_its_label(small_run, tmp_path):
         assert label["attributes"]["second_label"] == row["second_name"]
 
 
-def test_names_that_are_no_text_are_left_out_and_told(small_run, tmp_path):
-    result = export_fiftyone(small_run, tmp_path / "dataset")
-    undecodable = [path for path in small_run.paths() if "\udce9" in path.name]
+def test_names_that_are_no_text_are_left_out_and_told(shared_run, tmp_path):
+    result = export_fiftyone(shared_run, tmp_path / "dataset")
+    undecodable = [path for path in shared_run.paths() if "\udce9" in path.name]
     assert len(result.problems) == len(undecodable)
-    assert result.n_written == len(small_run.labels) - len(undecodable)
+    assert result.n_written == len(shared_run.labels) - len(undecodable)
 
 
-def test_no_second_choice_and_no_images(tmp_path):
-    nothing = pa.array([None], pa.string())
-    table = pa.table(
-        {
-            "cluster": [0],
-            "confidence": [1.0],
-            "second_name": nothing,
-            "second_confidence": pa.array([None], pa.float32()),
-            "outlier": [False],
-        }
-    )
-    image = tmp_path / "x.jpg"
-    run = SimpleNamespace(manifest={}, names=["cat"], paths=lambda: [image], assignments=table)
+def test_no_second_choice_and_no_images(write_run, tmp_path):
+    run = write_run([tmp_path / "x.jpg"], [0], ["cat"])
     _, labels = read(export_fiftyone(run, tmp_path / "one"))
     assert labels["labels"]["00000000"]["attributes"] == {"cluster": 0, "outlier": False}
-    empty = SimpleNamespace(manifest={}, names=[], paths=list, assignments=table.slice(0, 0))
+    empty = write_run([], [], [])
     assert read(export_fiftyone(empty, tmp_path / "none")) == ({}, {"classes": [], "labels": {}})
 
 
-def test_the_hint_is_a_command(small_run, tmp_path):
-    result = export_fiftyone(small_run, tmp_path / "my data'set")
+def test_the_hint_is_a_command(shared_run, tmp_path):
+    result = export_fiftyone(shared_run, tmp_path / "my data'set")
     words = shlex.split(result.hint)
     assert words[:4] == ["fiftyone", "app", "view", "--dataset-dir"]
     assert words[4] == str(tmp_path / "my data'set")
@@ -92,11 +79,11 @@ def test_the_hint_is_a_command(small_run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["data.json", "labels.json"])
-def test_nothing_is_overwritten_unless_asked(small_run, tmp_path, name):
+def test_nothing_is_overwritten_unless_asked(shared_run, tmp_path, name):
     (tmp_path / name).write_text("mine")
     with pytest.raises(OutputError, match=name):
-        export_fiftyone(small_run, tmp_path)
+        export_fiftyone(shared_run, tmp_path)
     assert (tmp_path / name).read_text() == "mine"
     assert len(list(tmp_path.glob("*.json"))) == 1
-    export_fiftyone(small_run, tmp_path, overwrite=True)
+    export_fiftyone(shared_run, tmp_path, overwrite=True)
     assert (tmp_path / name).read_text() != "mine"

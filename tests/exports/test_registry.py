@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-import inspect
+from typing import get_args
 
 import pytest
 
-from nouncut.errors import OutputError
+from nouncut.cli.export import Format
+from nouncut.errors import OutputError, ParameterError
 from nouncut.exports.registry import EXPORTS, export_run, plan_export
 
-PICTURES = {"tree", "fiftyone", "xmp"}
+NEED_IMAGE_FILES = {"tree", "fiftyone", "xmp"}
 
 
 def files_in(folder):
@@ -15,49 +16,52 @@ def files_in(folder):
 
 
 @pytest.mark.parametrize("to", EXPORTS)
-def test_the_plan_is_what_is_written(small_run, tmp_path, to):
-    before = files_in(tmp_path)
-    plan = plan_export(small_run, to)
-    assert files_in(tmp_path) == before
-    result = export_run(small_run, to)
-    assert files_in(tmp_path) - before == {target for _, target in plan}
-    assert result.path == small_run.directory / "exports" / EXPORTS[to].file_name
-
-
-@pytest.mark.parametrize("to", EXPORTS)
-def test_a_destination_of_the_users_choice(small_run, tmp_path, to):
-    place = tmp_path / "mine" / f"export of {EXPORTS[to].file_name}"
-    result = export_run(small_run, to, str(place))
-    assert result.path == place
+def test_the_plan_is_what_is_written(shared_run, tmp_path, to):
+    output = tmp_path / "mine" / f"export of {EXPORTS[to].file_name}"
+    plan = plan_export(shared_run, to, output)
+    assert files_in(tmp_path) == set()
+    result = export_run(shared_run, to, str(output))
+    assert result.path == output
     assert result.n_written > 0
-    assert files_in(tmp_path / "mine") == {
-        target for _, target in plan_export(small_run, to, place)
-    }
+    assert files_in(tmp_path) == {target for _, target in plan}
 
 
-@pytest.mark.parametrize("to", EXPORTS)
-def test_options_are_those_of_the_functions(to):
-    parameters = list(inspect.signature(EXPORTS[to].write).parameters.values())
-    assert [parameter.name for parameter in parameters[:2]] == ["run", "destination"]
-    assert tuple(parameter.name for parameter in parameters[2:]) == EXPORTS[to].options
-    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters[2:])
+def test_exports_are_in_the_run_by_default(small_run, tmp_path):
+    before = files_in(tmp_path)
+    plans = [plan_export(small_run, to) for to in EXPORTS]
+    for to in EXPORTS:
+        folder = small_run.directory / "exports"
+        assert export_run(small_run, to).path == folder / EXPORTS[to].file_name
+    assert files_in(tmp_path) - before == {target for plan in plans for _, target in plan}
 
 
-@pytest.mark.parametrize("to", EXPORTS)
-def test_a_run_of_a_features_file(make_run, tmp_path, to):
+def test_a_run_of_a_features_file(make_run, tmp_path):
     run = make_run(tmp_path / "run", source_kind="features")
-    if to in PICTURES:
+    for to in NEED_IMAGE_FILES:
         with pytest.raises(OutputError, match="csv, jsonl or parquet"):
             export_run(run, to)
-        assert not (run.directory / "exports").exists()
-    else:
+    assert not (run.directory / "exports").exists()
+    for to in EXPORTS.keys() - NEED_IMAGE_FILES:
         assert export_run(run, to).n_written == len(run.labels)
 
 
-def test_formats_and_options_that_there_are_not(small_run):
-    with pytest.raises(OutputError, match="Choose one of csv, jsonl"):
-        export_run(small_run, "xls")
-    with pytest.raises(OutputError, match="The export to csv has no option link"):
-        export_run(small_run, "csv", link="copy")
-    with pytest.raises(OutputError, match=r"no option overwrite\. It has: link"):
-        plan_export(small_run, "tree", overwrite=True)
+@pytest.mark.parametrize("to", EXPORTS)
+def test_a_file_in_the_way_is_named(shared_run, tmp_path, to):
+    (tmp_path / "file").write_text("mine")
+    for output in (tmp_path / "file", tmp_path / "file" / "map.parquet"):
+        with pytest.raises(OutputError, match="`output`"):
+            export_run(shared_run, to, output)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_unknown_formats_and_options_are_refused(shared_run):
+    with pytest.raises(ParameterError, match="`to` must be one of csv, jsonl"):
+        export_run(shared_run, "xls")
+    with pytest.raises(ParameterError, match="The export to csv has no option `link`"):
+        export_run(shared_run, "csv", link="copy")
+    with pytest.raises(ParameterError, match="The export to tree has no option `overwrite`"):
+        plan_export(shared_run, "tree", overwrite=True)
+
+
+def test_the_command_offers_all_formats():
+    assert get_args(get_args(Format)[0]) == tuple(EXPORTS)

@@ -1,21 +1,17 @@
-"""Assignments as CSV, JSON lines and Parquet."""
-
 from __future__ import annotations
 
 import csv
 import json
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from nouncut.errors import OutputError
-from nouncut.exports.csv_text import export_csv
-from nouncut.exports.jsonl import export_jsonl
-from nouncut.exports.parquet import export_parquet
+from nouncut.exports.registry import export_run
+from nouncut.exports.tables import check_table_file, write_table_file
 
-EXPORTERS = [export_csv, export_jsonl, export_parquet]
+FORMATS = ["csv", "jsonl", "parquet"]
 
 
 def read_csv(path):
@@ -23,11 +19,11 @@ def read_csv(path):
         return list(csv.DictReader(file, strict=True))
 
 
-def test_csv_holds_every_column_of_every_image(small_run, tmp_path):
-    result = export_csv(small_run, tmp_path / "a.csv")
-    rows, expected = read_csv(result.path), small_run.assignments.to_pylist()
+def test_csv_holds_every_column_of_every_image(shared_run, tmp_path):
+    result = export_run(shared_run, "csv", tmp_path / "a.csv")
+    rows, expected = read_csv(result.path), shared_run.assignments.to_pylist()
     assert result.n_written == len(rows) == len(expected)
-    assert list(rows[0]) == small_run.assignments.column_names
+    assert list(rows[0]) == shared_run.assignments.column_names
     for row, wanted in zip(rows, expected, strict=True):
         assert row["path"] == wanted["path"]
         assert row["name"] == wanted["name"]
@@ -36,10 +32,25 @@ def test_csv_holds_every_column_of_every_image(small_run, tmp_path):
         assert row["outlier"] == str(wanted["outlier"]).lower()
 
 
-def test_csv_lines_end_as_the_standard_wants(small_run, tmp_path):
-    content = export_csv(small_run, tmp_path / "a.csv").path.read_bytes()
-    assert content.startswith(b"path,cluster,name,")
-    assert content.endswith(b"\r\n")
+def test_the_bytes_of_csv(tmp_path):
+    table = pa.table(
+        {
+            "name": ["plain", 'a "quote"', "a,b", "two\nlines", "café \N{CAT FACE}", "", None],
+            "confidence": pa.array([0.9, 1, 1e-9, 0.1, -0.5, float("nan"), None], pa.float32()),
+            "outlier": [True, False, None, True, True, True, True],
+        }
+    )
+    write_table_file(table, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_bytes().decode("utf-8") == (
+        "name,confidence,outlier\r\n"
+        "plain,0.9,true\r\n"
+        '"a ""quote""",1.0,false\r\n'
+        '"a,b",1e-09,\r\n'
+        '"two\nlines",0.1,true\r\n'
+        "café \N{CAT FACE},-0.5,true\r\n"
+        ",,true\r\n"
+        ",,true\r\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,75 +58,74 @@ def test_csv_lines_end_as_the_standard_wants(small_run, tmp_path):
 )
 def test_no_text_becomes_a_formula(tmp_path, start):
     text = f"{start}cmd|' /C calc'!A0"
-    run = SimpleNamespace(assignments=pa.table({"name": [text], "confidence": [-0.5]}))
-    (row,) = read_csv(export_csv(run, tmp_path / "a.csv").path)
-    assert row == {"name": f"'{text}", "confidence": "-0.5"}
-    (line,) = export_jsonl(run, tmp_path / "a.jsonl").path.read_text(encoding="utf-8").splitlines()
+    table = pa.table({"name": [text], "confidence": [-0.5]})
+    write_table_file(table, tmp_path / "a.csv")
+    assert read_csv(tmp_path / "a.csv") == [{"name": f"'{text}", "confidence": "-0.5"}]
+    write_table_file(table, tmp_path / "a.jsonl")
+    (line,) = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["name"] == text
 
 
-def test_json_lines_hold_what_the_table_holds(small_run, tmp_path):
-    result = export_jsonl(small_run, tmp_path / "a.jsonl")
+def test_json_lines_hold_what_the_table_holds(shared_run, tmp_path):
+    result = export_run(shared_run, "jsonl", tmp_path / "a.jsonl")
     lines = result.path.read_bytes().decode("utf-8").split("\n")
     assert lines.pop() == ""
     rows = [json.loads(line) for line in lines]
     assert result.n_written == len(rows)
-    for row, wanted in zip(rows, small_run.assignments.to_pylist(), strict=True):
+    for row, wanted in zip(rows, shared_run.assignments.to_pylist(), strict=True):
         assert row.keys() == wanted.keys()
         for name, value in wanted.items():
             assert row[name] == (pytest.approx(value) if isinstance(value, float) else value)
 
 
-def test_floats_are_short_and_never_nan(tmp_path):
+def test_floats_in_json_are_short_and_never_nan(tmp_path):
     values = pa.array([0.9, float("nan"), float("inf"), None], pa.float32())
-    run = SimpleNamespace(assignments=pa.table({"confidence": values}))
-    text = export_jsonl(run, tmp_path / "a.jsonl").path.read_text()
-    assert text.splitlines() == ['{"confidence": 0.9}', *3 * ['{"confidence": null}']]
-    assert [row["confidence"] for row in read_csv(export_csv(run, tmp_path / "a.csv").path)] == [
-        "0.9",
-        *3 * [""],
-    ]
+    write_table_file(pa.table({"confidence": values}), tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_text().splitlines()
+    assert lines == ['{"confidence": 0.9}', *3 * ['{"confidence": null}']]
 
 
-def test_parquet_is_the_table(small_run, tmp_path):
-    result = export_parquet(small_run, tmp_path / "a.parquet")
-    assert pq.read_table(result.path).equals(small_run.assignments)
+def test_parquet_is_the_table(shared_run, tmp_path):
+    result = export_run(shared_run, "parquet", tmp_path / "a.parquet")
+    assert pq.read_table(result.path).equals(shared_run.assignments)
 
 
-@pytest.mark.parametrize("export", EXPORTERS)
-def test_a_run_without_images(export, small_run, tmp_path):
-    run = SimpleNamespace(assignments=small_run.assignments.slice(0, 0))
-    assert export(run, tmp_path / "none").n_written == 0
-    assert (tmp_path / "none").exists()
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_table_without_rows(shared_run, tmp_path, file_format):
+    path = tmp_path / f"none.{file_format}"
+    write_table_file(shared_run.assignments.slice(0, 0), path)
+    header = ",".join(shared_run.assignments.column_names) + "\r\n"
+    if file_format == "parquet":
+        assert pq.read_table(path).equals(shared_run.assignments.slice(0, 0))
+    else:
+        assert path.read_bytes().decode() == (header if file_format == "csv" else "")
 
 
-@pytest.mark.parametrize("export", EXPORTERS)
-def test_nothing_is_overwritten_unless_asked(export, small_run, tmp_path):
-    path = tmp_path / "deep" / "er" / "file"
-    export(small_run, path)
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_nothing_is_overwritten_unless_asked(shared_run, tmp_path, file_format):
+    path = tmp_path / "deep" / "er" / "any name"
+    export_run(shared_run, file_format, path)
     whole = path.read_bytes()
     path.write_text("mine")
     with pytest.raises(OutputError, match="exists already"):
-        export(small_run, path)
+        export_run(shared_run, file_format, path)
     assert path.read_text() == "mine"
-    export(small_run, path, overwrite=True)
+    export_run(shared_run, file_format, path, overwrite=True)
     assert path.read_bytes() == whole
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("export", EXPORTERS)
-def test_a_dangling_link_is_not_written_through(export, small_run, tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match="exists already"):
-        export(small_run, tmp_path / "link")
-    assert not (tmp_path / "elsewhere").exists()
-
-
-@pytest.mark.parametrize("export", EXPORTERS)
-def test_a_destination_that_cannot_be(export, small_run, tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OutputError, match="is a folder"):
-        export(small_run, tmp_path / "folder", overwrite=True)
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be written"):
-        export(small_run, tmp_path / "file" / "a")
+def test_the_suffix_names_the_format(shared_run, tmp_path):
+    for name in ("table.xlsx", "csv", ".csv"):
+        with pytest.raises(OutputError, match=r"\.csv, \.jsonl or \.parquet"):
+            check_table_file(tmp_path / name)
+    path = tmp_path / "table.CSV"
+    check_table_file(path)
+    write_table_file(shared_run.assignments, path)
+    assert len(read_csv(path)) == len(shared_run.labels)
+    for refused in (check_table_file, lambda path: write_table_file(shared_run.assignments, path)):
+        with pytest.raises(OutputError, match="`overwrite=True`"):
+            refused(path)
+    check_table_file(path, overwrite=True)
+    write_table_file(shared_run.assignments.slice(0, 3), path, overwrite=True)
+    assert len(read_csv(path)) == 3

@@ -4,11 +4,10 @@ import os
 import shutil
 from collections import namedtuple
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from nouncut.errors import OutputError
+from nouncut.errors import OutputError, ParameterError
 from nouncut.exports.tree import export_tree, plan_tree
 
 LINKS = ["symlink", "hardlink", "copy"]
@@ -21,10 +20,6 @@ def files_of(folder: Path) -> dict[Path, tuple]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-def run_of(images: list[Path], labels: list[int], names: list[str]) -> SimpleNamespace:
-    return SimpleNamespace(manifest={}, names=names, labels=labels, paths=lambda: images)
 
 
 @pytest.fixture
@@ -70,34 +65,34 @@ def test_again_adds_what_is_missing_and_changes_nothing_else(small_run, tmp_path
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_other_files_and_missing_images_are_told(images, tmp_path, link):
-    run = run_of(images, [0, 0, 1], ["cat", "dog"])
+def test_other_files_and_missing_images_are_told(write_run, images, tmp_path, link):
+    run = write_run(images, [0, 0, 1], ["cat", "dog"])
     (tmp_path / "tree" / "cat").mkdir(parents=True)
     (tmp_path / "tree" / "cat" / "x.jpg").write_text("another")
     images[2].unlink()
     result = export_tree(run, tmp_path / "tree", link=link)
     assert (result.n_written, result.n_kept) == (1, 0)
     assert result.problems == [
-        f"{tmp_path / 'tree' / 'cat' / 'x.jpg'}: another file is there, and was left as it is",
-        f"{images[2]}: the image is not there any more",
+        f"{tmp_path / 'tree' / 'cat' / 'x.jpg'}: kept, since it is another file",
+        f"{images[2]}: the image no longer exists",
     ]
     assert (tmp_path / "tree" / "cat" / "x.jpg").read_text() == "another"
     assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == b"image 1"
 
 
-def test_a_link_to_nowhere_is_not_replaced(images, tmp_path):
+def test_a_link_to_nowhere_is_not_replaced(write_run, images, tmp_path):
     (tmp_path / "tree" / "cat").mkdir(parents=True)
     (tmp_path / "tree" / "cat" / "x.jpg").symlink_to(tmp_path / "nowhere")
-    result = export_tree(run_of(images[:1], [0], ["cat"]), tmp_path / "tree", link="copy")
+    result = export_tree(write_run(images[:1], [0], ["cat"]), tmp_path / "tree", link="copy")
     assert result.n_written == 0
     assert "another file" in result.problems[0]
     assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("name", ["..", "../outside", "/outside", "a/../../outside", "\0", ""])
-def test_nothing_is_written_outside(images, tmp_path, name):
+def test_nothing_is_written_outside(write_run, images, tmp_path, name):
     destination = tmp_path / "a" / "b" / "tree"
-    result = export_tree(run_of(images, [0, 0, 0], [name]), destination)
+    result = export_tree(write_run(images, [0, 0, 0], [name]), destination)
     assert result.n_written == 3
     (folder,) = destination.iterdir()
     assert folder.is_dir()
@@ -106,19 +101,19 @@ def test_nothing_is_written_outside(images, tmp_path, name):
     assert list((tmp_path / "a" / "b").iterdir()) == [destination]
 
 
-def test_a_folder_that_is_a_link_is_not_followed(images, tmp_path):
+def test_a_folder_that_is_a_link_is_not_followed(write_run, images, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "cat").symlink_to(outside)
-    result = export_tree(run_of(images, [0, 0, 1], ["cat", "dog"]), tmp_path / "tree")
+    result = export_tree(write_run(images, [0, 0, 1], ["cat", "dog"]), tmp_path / "tree")
     assert (result.n_written, len(result.problems)) == (1, 2)
-    assert "link to another place" in result.problems[0]
+    assert "is a link or a file" in result.problems[0]
     assert list(outside.iterdir()) == []
 
 
-def test_folders_of_clusters_with_the_same_name(images, tmp_path):
-    plan = plan_tree(run_of(images, [0, 1, 2], ["Crane", "crane", "cra\nne"]), tmp_path)
+def test_folders_of_clusters_with_the_same_name(write_run, images, tmp_path):
+    plan = plan_tree(write_run(images, [0, 1, 2], ["Crane", "crane", "cra\nne"]), tmp_path)
     assert [target.parent.name for _, target in plan] == ["Crane", "crane (2)", "cra_ne"]
 
 
@@ -145,12 +140,12 @@ def test_a_drive_without_links_is_explained(small_run, tmp_path, monkeypatch, li
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, call, refuse)
-    with pytest.raises(OutputError, match=f"No {link} can be made.* or copy instead"):
+    with pytest.raises(OutputError, match=f"No {link} can be made.*Set `link` to .* or copy"):
         export_tree(small_run, tmp_path / "tree", link=link)
 
 
 def test_a_kind_of_link_that_there_is_not(small_run, tmp_path):
-    with pytest.raises(OutputError, match="symlink, hardlink, copy"):
+    with pytest.raises(ParameterError, match="symlink, hardlink, copy"):
         export_tree(small_run, tmp_path / "tree", link="move")
 
 
@@ -159,12 +154,12 @@ def test_the_plan_writes_nothing(small_run, tmp_path):
     assert not (tmp_path / "tree").exists()
 
 
-def test_a_broken_copy_is_never_left_under_its_name(images, tmp_path, monkeypatch):
+def test_a_broken_copy_is_never_left_under_its_name(write_run, images, tmp_path, monkeypatch):
     def half(source, target, **_):
         Path(target).write_bytes(Path(source).read_bytes()[:3])
         raise OSError(5, "Input/output error")
 
-    run = run_of(images[:1], [0], ["cat"])
+    run = write_run(images[:1], [0], ["cat"])
     with monkeypatch.context() as context:
         context.setattr(shutil, "copyfile", half)
         result = export_tree(run, tmp_path / "tree", link="copy")

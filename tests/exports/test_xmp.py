@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -79,11 +78,11 @@ def test_beside_the_images(small_run, tmp_path):
 
 
 @pytest.mark.parametrize("existing", ["x.jpg.xmp", "x.xmp"])
-def test_sidecars_that_are_there_are_kept(tmp_path, existing):
+def test_sidecars_that_are_there_are_kept(write_run, tmp_path, existing):
     image = tmp_path / "x.jpg"
     image.touch()
     (tmp_path / existing).write_text("<mine/>")
-    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0], paths=lambda: [image])
+    run = write_run([image], [0], ["cat"])
     result = export_xmp(run, tmp_path / "mirror", beside=True)
     assert (result.n_written, result.n_kept) == (0, 1)
     assert result.problems == [f"{tmp_path / existing}: kept as it was"]
@@ -96,14 +95,14 @@ def test_no_sidecar_beside_an_image_that_is_gone(small_run, tmp_path):
     gone.unlink()
     result = export_xmp(small_run, tmp_path / "mirror", beside=True)
     assert len(result.problems) == 1
-    assert "the image is not there any more" in result.problems[0]
+    assert "the image no longer exists" in result.problems[0]
     assert not Path(f"{gone}.xmp").exists()
     assert export_xmp(small_run, tmp_path / "mirror").n_written == len(small_run.labels)
 
 
-def test_the_mirror_does_not_lead_outside(tmp_path):
+def test_the_mirror_does_not_lead_outside(write_run, tmp_path):
     images = [tmp_path / "photos" / "a" / "x.jpg", tmp_path / "photos" / "b" / ".." / "y.jpg"]
-    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0, 0], paths=lambda: images)
+    run = write_run(images, [0, 0], ["cat"])
     (tmp_path / "mirror").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "mirror" / "a").symlink_to(tmp_path / "outside")
@@ -113,14 +112,32 @@ def test_the_mirror_does_not_lead_outside(tmp_path):
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def test_a_name_too_long_for_a_sidecar_is_told(tmp_path):
+def test_a_name_too_long_for_a_sidecar_is_told(write_run, tmp_path):
     images = [tmp_path / f"{'n' * 251}.jpg", tmp_path / "x.jpg"]
-    run = SimpleNamespace(manifest={}, names=["cat"], labels=[0, 0], paths=lambda: images)
+    run = write_run(images, [0, 0], ["cat"])
     result = export_xmp(run, tmp_path / "mirror")
     assert (result.n_written, len(result.problems)) == (1, 1)
     assert "too long" in result.problems[0]
 
 
-def test_one_image_is_mirrored_by_its_name(tmp_path):
-    run = SimpleNamespace(manifest={}, paths=lambda: [Path("/photos/x.jpg")])
+def test_one_image_is_mirrored_by_its_name(write_run, tmp_path):
+    run = write_run(["/photos/x.jpg"], [0], ["cat"])
     assert plan_sidecars(run, tmp_path) == [(Path("/photos/x.jpg"), tmp_path / "x.jpg.xmp")]
+
+
+def test_folders_whose_names_are_not_text_are_mirrored(write_run, tmp_path):
+    folders = [tmp_path / "photos" / name for name in ("caf\udce8", "caf\udce9")]
+    run = write_run([folder / "x.jpg" for folder in folders], [0, 0], ["cat"])
+    plan = plan_sidecars(run, tmp_path / "mirror")
+    assert [target for _, target in plan] == [
+        tmp_path / "mirror" / folder.name / "x.jpg.xmp" for folder in folders
+    ]
+    run = write_run([folders[0] / "x.jpg", folders[0] / "y.jpg"], [0, 0], ["cat"])
+    assert [target.name for _, target in plan_sidecars(run, tmp_path)] == ["x.jpg.xmp", "y.jpg.xmp"]
+
+
+def test_the_longest_name_that_has_room_for_a_sidecar(write_run, tmp_path):
+    image = tmp_path / f"{'n' * 247}.jpg"
+    result = export_xmp(write_run([image], [0], ["cat"]), tmp_path / "mirror")
+    assert (result.n_written, result.problems) == (1, [])
+    assert [path.name for path in (tmp_path / "mirror").iterdir()] == [f"{image.name}.xmp"]

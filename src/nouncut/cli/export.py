@@ -3,57 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nouncut.cli.console import notes, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import RunDirectory
+from nouncut.errors import printable_path
+
+if TYPE_CHECKING:
+    from nouncut.exports.result import ExportResult
 
 _SHOWN_PROBLEMS = 20
 
-Format = Literal["csv", "jsonl", "parquet", "tree", "fiftyone", "embedding-atlas", "xmp"]
+Format = Annotated[
+    Literal["csv", "jsonl", "parquet", "tree", "fiftyone", "embedding-atlas", "xmp"],
+    typer.Option(
+        help="csv, jsonl, parquet: a table; tree: a folder per cluster; fiftyone, "
+        "embedding-atlas: data sets for these programs; xmp: keywords in sidecar files for "
+        "photo managers."
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="The file or folder to write. Default: exports/ in the run.",
+        show_default=False,
+    ),
+]
+Link = Annotated[
+    Literal["symlink", "hardlink", "copy"] | None,
+    typer.Option(
+        help="For tree: what the folders hold. Images are never moved. Default: symlink.",
+        show_default=False,
+    ),
+]
+Beside = Annotated[
+    bool, typer.Option("--beside", help="For xmp: write sidecars beside the images.")
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace a file that exists. Folders are only added to."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
+]
 
 
 def export(
     run: RunDirectory,
-    to: Annotated[
-        Format,
-        typer.Option(
-            help="csv, jsonl, parquet: a table; tree: a folder per cluster; fiftyone, "
-            "embedding-atlas: data sets for these programs; xmp: keywords in sidecar files for "
-            "photo managers."
-        ),
-    ] = "csv",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="The file or folder to write. Default: exports/ in the run.",
-            show_default=False,
-        ),
-    ] = None,
-    link: Annotated[
-        Literal["symlink", "hardlink", "copy"] | None,
-        typer.Option(
-            help="For tree: what stands in the folders. Images are never moved. Default: symlink.",
-            show_default=False,
-        ),
-    ] = None,
-    beside: Annotated[
-        bool, typer.Option("--beside", help="For xmp: write sidecars beside the images.")
-    ] = False,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace the file that is there. Folders are only added to."
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
-    ] = False,
+    to: Format = "csv",
+    output: Output = None,
+    link: Link = None,
+    beside: Beside = False,
+    overwrite: Overwrite = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Take the clusters of a run elsewhere: tables, folders, other programs.
 
@@ -61,12 +68,10 @@ def export(
     """
     given = {"link": link, "beside": beside, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
-    with explained_errors("Repeat the command to continue."):
-        from nouncut.exports.registry import EXPORTS, export_run, plan_export
+    with explained_errors("Repeat the command to go on."):
+        from nouncut.exports.registry import export_run, plan_export
         from nouncut.runs.run import open_run
 
-        for name in set(options) - set(EXPORTS[to].options):
-            raise typer.BadParameter(f"It is not for {to}.", param_hint=f"--{name}")
         opened = open_run(run)
         if dry_run:
             _show_plan(plan_export(opened, to, output, **options))
@@ -75,17 +80,13 @@ def export(
 
 
 def _show_plan(plan: list[tuple[Path, Path]]) -> None:
-    from nouncut.errors import printable_path
-
     console = results()
     for source, target in plan:
         console.print(f"{printable_path(target)} <- {printable_path(source)}")
     console.print(f"{len(plan):,} files would be written; nothing was.")
 
 
-def _show_result(result: Any) -> None:
-    from nouncut.errors import printable_path
-
+def _show_result(result: ExportResult) -> None:
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         notes().print(f"Note: {problem}")
     if len(result.problems) > _SHOWN_PROBLEMS:

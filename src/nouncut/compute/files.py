@@ -7,6 +7,7 @@ then renames it in one step.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,16 +26,21 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 _BYTES_AT_ONCE = 16 * 2**20
+_MAX_NAME_BYTES = 255
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that replaces `path` when the block ends without an error."""
+def atomic_file(path: Path, *, replace: bool = True, sync: bool = True) -> Iterator[BinaryIO]:
+    """Open a file for writing that becomes `path` when the block ends without an error.
+
+    With `replace=False`, a file that exists by then is kept, and FileExistsError raised. With
+    `sync=False`, many small files are fast, but a power cut may leave some of them empty.
+    """
     waiting(path).unlink(missing_ok=True)
     try:
-        with new_file(path) as file:
+        with new_file(path, sync=sync) as file:
             yield file
-        install(path)
+        install(path, replace=replace)
     except BaseException:
         with suppress(OSError):
             waiting(path).unlink(missing_ok=True)
@@ -42,22 +48,41 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """Open a new file beside `path` and sync it to disk at the end; `install` renames it."""
     with waiting(path).open("xb") as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def waiting(path: Path) -> Path:
-    """Return the path of a file that is written but not yet installed."""
-    return path.with_name(path.name + NEW_SUFFIX)
+    """Return the temporary path that `new_file` writes to."""
+    name = path.name + NEW_SUFFIX
+    if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+        digest = hashlib.blake2b(os.fsencode(path.name), digest_size=16).hexdigest()
+        name = digest + NEW_SUFFIX
+    return path.with_name(name)
 
 
-def install(path: Path) -> None:
-    """Rename the waiting file to `path`, replacing what is there."""
-    os.replace(waiting(path), path)
+def install(path: Path, *, replace: bool = True) -> None:
+    """Rename the temporary file to `path`; replace a file there, or raise FileExistsError."""
+    if replace:
+        os.replace(waiting(path), path)
+        return
+    try:
+        # Unlike a renaming, a link never replaces a file.
+        os.link(waiting(path), path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some drives, such as memory sticks, have no links.
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.rename(waiting(path), path)
+    else:
+        waiting(path).unlink()
 
 
 def remove_waiting(folder: Path) -> None:

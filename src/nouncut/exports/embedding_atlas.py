@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +14,17 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.sparse import csr_array
 
+from nouncut.compute.threads import count_threads
 from nouncut.errors import ImageError, OutputError, printable_path
+from nouncut.exports.destination import export_file
 from nouncut.exports.result import ExportResult
-from nouncut.exports.writing import new_file
 from nouncut.images.read_ahead import load_ahead
 from nouncut.images.thumbnails import encode_thumbnail
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
 
-# The pictures themselves, so that they are shown wherever the file is opened.
+# The thumbnails themselves rather than paths, so that the file works on any machine.
 _IMAGE_TYPE = pa.struct({"bytes": pa.binary()})
 _NEIGHBORS_TYPE = pa.struct({"ids": pa.list_(pa.int64()), "distances": pa.list_(pa.float32())})
 _N_NEIGHBORS = 15
@@ -34,55 +34,44 @@ _BATCH_ROWS = 1024
 def export_embedding_atlas(
     run: Run, destination: Path, *, overwrite: bool = False, thumbnail_size: int = 128
 ) -> ExportResult:
-    """Write a Parquet file for Embedding Atlas.
-
-    Besides the assignments it has the columns ``x`` and ``y`` (the run's layout, else the first two
-    principal components of its embedding), ``neighbors`` (the nearest in the run's graph) and
-    ``image`` (a thumbnail).
-    """
+    """Write the assignments with the columns ``x``, ``y``, ``neighbors`` and ``image``."""
     if destination.suffix != ".parquet":
         raise OutputError(
-            f"Embedding Atlas knows a Parquet file by its name: call {printable_path(destination)} "
-            f"{printable_path(destination.name)}.parquet instead."
+            "Embedding Atlas opens only files that end in .parquet. Choose the `output` "
+            f"{printable_path(destination)}.parquet."
         )
-    has_pictures = run.manifest.get("source_kind") != "features"
-    options = {"--x": "x", "--y": "y", "--text": "name"}
-    table = _with_layout(run)
+    table = _with_map(run)
     schema = table.schema
+    columns = {"--x": "x", "--y": "y", "--text": "name"}
     if run.has_array("graph_data"):
-        options["--neighbors"] = "neighbors"
         schema = schema.append(pa.field("neighbors", _NEIGHBORS_TYPE))
-    if has_pictures:
-        options["--image"] = "image"
+        columns["--neighbors"] = "neighbors"
+    if run.manifest.get("source_kind") != "features":
         schema = schema.append(pa.field("image", _IMAGE_TYPE))
+        columns["--image"] = "image"
     problems: list[str] = []
-    thumbnails = _thumbnails(run.paths(), thumbnail_size, problems) if has_pictures else iter(())
     with (
-        new_file(destination, overwrite=overwrite) as part,
-        pq.ParquetWriter(part, schema, compression="zstd") as writer,
+        export_file(destination, overwrite=overwrite) as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
+        thumbnails = _thumbnails(run.paths(), thumbnail_size, problems)
         for batch in _batches(run, table, schema, thumbnails):
             writer.write_table(batch)
-    hint = shlex.join(["embedding-atlas", printable_path(destination), *sum(options.items(), ())])
+    hint = shlex.join(["embedding-atlas", printable_path(destination), *sum(columns.items(), ())])
     return ExportResult(destination, table.num_rows, problems=problems, hint=hint)
 
 
-def _with_layout(run: Run) -> pa.Table:
-    layout = map_layout(run).astype(np.float32)
-    return run.assignments.append_column("x", pa.array(layout[:, 0])).append_column(
-        "y", pa.array(layout[:, 1])
-    )
-
-
-def map_layout(run: Run) -> NDArray[np.float64]:
-    """Return where the images are on a map."""
+def _with_map(run: Run) -> pa.Table:
     points = run.map()
     if points is None:
         raise OutputError(
-            f"The run {printable_path(run.directory)} has no layout, embedding or features to draw "
-            "a map from. Export it to csv, jsonl or parquet instead."
+            f"The run {printable_path(run.directory)} has no features to draw a map from. Set `to` "
+            "to csv, jsonl or parquet."
         )
-    return np.asarray(points, dtype=np.float64)
+    table = run.assignments
+    for name, values in zip("xy", points.T.astype(np.float32), strict=True):
+        table = table.append_column(name, pa.array(values))
+    return table
 
 
 def _batches(
@@ -104,15 +93,12 @@ def _batches(
 
 
 def _nearest(graph: csr_array, row: int, strongest: float) -> dict[str, NDArray[Any]]:
-    """Return a row itself and the nearest to it in the graph.
-
-    The distance is 0 at the strongest edge of the graph, and 1 where there is none. Embedding Atlas
-    wants the same number of neighbours everywhere, so a row that has fewer fills up with itself.
-    """
+    """Return a row and its nearest neighbours; the strongest edge has distance 0, no edge 1."""
     span = slice(graph.indptr[row], graph.indptr[row + 1])
     ids, weights = graph.indices[span], graph.data[span]
     order = np.argsort(-weights, kind="stable")
     order = order[ids[order] != row][:_N_NEIGHBORS]
+    # Embedding Atlas wants lists of one length; the row itself fills the short ones.
     n_own = 1 + _N_NEIGHBORS - len(order)
     return {
         "ids": np.append(np.full(n_own, row), ids[order]),
@@ -126,7 +112,7 @@ def _thumbnails(
     def encode(image: Image.Image) -> bytes:
         return encode_thumbnail(image, size)
 
-    n_threads = os.cpu_count() or 1
+    n_threads = count_threads(-1)
     loaded = load_ahead(paths, encode, n_threads=n_threads, ahead=4 * n_threads, min_side=size)
     for _, result in loaded:
         if isinstance(result, ImageError):

@@ -1,7 +1,7 @@
 """A dataset directory that FiftyOne imports.
 
-The format is FiftyOne's ``FiftyOneImageClassificationDataset``: of those that it documents, the one
-that holds a confidence and attributes beside the label, and needs no database to write.
+The format is FiftyOne's ``FiftyOneImageClassificationDataset``. Of the documented formats, it is
+the one that holds a confidence and attributes beside the label and needs no database to write.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nouncut.errors import printable_path
-from nouncut.exports.result import ExportResult, require_pictures
-from nouncut.exports.rows import plain_rows
-from nouncut.exports.writing import new_file
+from nouncut.exports.destination import export_file
+from nouncut.exports.result import ExportResult, require_image_files
+from nouncut.exports.tables import plain_rows
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -27,31 +27,22 @@ _TYPE = "fiftyone.types.FiftyOneImageClassificationDataset"
 
 
 def export_fiftyone(run: Run, destination: Path, *, overwrite: bool = False) -> ExportResult:
-    """Write a dataset directory for FiftyOne; images are referred to, not copied.
-
-    ``data.json`` tells where the images are, by absolute path. ``labels.json`` gives each its
-    cluster's name as the label, the confidence, and as attributes ``cluster``, ``second_label``,
-    ``second_confidence`` and ``outlier``.
-    """
-    require_pictures(run, "fiftyone")
+    """Write the paths of the images and their labels; the images themselves are not copied."""
+    require_image_files(run, "fiftyone")
     problems: list[str] = []
+    n_written = 0
     with (
-        new_file(destination / DATA, overwrite=overwrite) as data_part,
-        new_file(destination / LABELS, overwrite=overwrite) as labels_part,
-        data_part.open("x", encoding="utf-8", newline="\n") as data,
-        labels_part.open("x", encoding="utf-8", newline="\n") as labels,
+        export_file(destination / DATA, overwrite=overwrite) as data,
+        export_file(destination / LABELS, overwrite=overwrite) as labels,
     ):
-        data.write("{")
-        labels.write(f'{{"classes": {_json(run.names)},\n"labels": {{')
-        n_written = 0
+        data.write(b"{")
+        labels.write(b'{"classes": %b,\n"labels": {' % _json(run.names))
         for path, label in _samples(run, problems):
-            # FiftyOne sorts the samples by their keys.
-            key = f"{n_written:08d}"
-            _write_item(data, n_written, key, path)
-            _write_item(labels, n_written, key, label)
+            _write_sample(data, n_written, path)
+            _write_sample(labels, n_written, label)
             n_written += 1
-        data.write("\n}\n")
-        labels.write("\n}}\n")
+        data.write(b"\n}\n")
+        labels.write(b"\n}}\n")
     folder = shlex.quote(printable_path(destination.absolute()))
     # FiftyOne 1.22 finds the images only if told; "dynamic" lets the App filter by attributes.
     kwargs = f"--kwargs data_path={DATA} dynamic=True"
@@ -66,8 +57,8 @@ def _samples(run: Run, problems: list[str]) -> Iterator[tuple[str, dict[str, Any
             yield text, _label(row)
         else:
             problems.append(
-                f"{printable_path(path)}: left out, since FiftyOne takes only names that are text; "
-                "rename the file"
+                f"{printable_path(path)}: left out, since FiftyOne accepts only names that are "
+                "text; rename the file"
             )
 
 
@@ -93,9 +84,10 @@ def _label(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write_item(file: TextIO, position: int, key: str, value: Any) -> None:
-    file.write(f'{"," if position else ""}\n"{key}": {_json(value)}')
+def _write_sample(file: BinaryIO, number: int, value: Any) -> None:
+    # FiftyOne sorts the samples by their keys, which are text.
+    file.write(b'%b\n"%08d": %b' % (b"," if number else b"", number, _json(value)))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

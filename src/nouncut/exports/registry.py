@@ -1,6 +1,6 @@
-"""A finished run in the formats of other programs.
+"""The formats that a run can be exported to.
 
-A new format is a new file here, and a line in `EXPORTS`.
+A new format is a new file, and a line in `EXPORTS`.
 """
 
 from __future__ import annotations
@@ -8,152 +8,130 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nouncut.errors import OutputError
-from nouncut.exports.csv_text import export_csv
+from nouncut.errors import ParameterError
 from nouncut.exports.embedding_atlas import export_embedding_atlas
 from nouncut.exports.fiftyone import DATA, LABELS, export_fiftyone
-from nouncut.exports.jsonl import export_jsonl
-from nouncut.exports.parquet import export_parquet
 from nouncut.exports.result import ExportResult
-from nouncut.exports.tables import check_table_file, write_table_file
+from nouncut.exports.tables import export_table
 from nouncut.exports.tree import export_tree, plan_tree
 from nouncut.exports.xmp import export_xmp, plan_sidecars
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
 
-__all__ = [
-    "EXPORTS",
-    "Export",
-    "ExportResult",
-    "OutputError",
-    "check_table_file",
-    "export_csv",
-    "export_embedding_atlas",
-    "export_fiftyone",
-    "export_jsonl",
-    "export_parquet",
-    "export_run",
-    "export_tree",
-    "export_xmp",
-    "plan_export",
-    "plan_sidecars",
-    "plan_tree",
-    "write_table_file",
-]
+_EXPORTS_FOLDER = "exports"
 
 
 @dataclass(frozen=True)
 class Export:
-    """A format that runs can be exported to."""
+    """A format: what writes it, its default name, and the files in it if it is a folder."""
 
-    summary: str
     write: Callable[..., ExportResult]
     file_name: str
-    options: tuple[str, ...]
-    parts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> set[str]:
+        """The keyword parameters of `write`."""
+        return set(signature(self.write).parameters) - {"run", "destination"}
 
 
-EXPORTS: dict[str, Export] = {
-    "csv": Export("a table for spreadsheets", export_csv, "assignments.csv", ("overwrite",)),
-    "jsonl": Export("one JSON object per image", export_jsonl, "assignments.jsonl", ("overwrite",)),
-    "parquet": Export(
-        "a table with its types", export_parquet, "assignments.parquet", ("overwrite",)
-    ),
-    "tree": Export(
-        "a folder per cluster, with links to the images or copies", export_tree, "tree", ("link",)
-    ),
-    "fiftyone": Export(
-        "a dataset directory for FiftyOne",
-        export_fiftyone,
-        "fiftyone",
-        ("overwrite",),
-        (DATA, LABELS),
-    ),
-    "embedding-atlas": Export(
-        "a map for Embedding Atlas",
-        export_embedding_atlas,
-        "embedding-atlas.parquet",
-        ("overwrite", "thumbnail_size"),
-    ),
-    "xmp": Export("sidecars with keywords for photo managers", export_xmp, "xmp", ("beside",)),
+EXPORTS = {
+    "csv": Export(partial(export_table, "csv"), "assignments.csv"),
+    "jsonl": Export(partial(export_table, "jsonl"), "assignments.jsonl"),
+    "parquet": Export(partial(export_table, "parquet"), "assignments.parquet"),
+    "tree": Export(export_tree, "tree"),
+    "fiftyone": Export(export_fiftyone, "fiftyone", (DATA, LABELS)),
+    "embedding-atlas": Export(export_embedding_atlas, "embedding-atlas.parquet"),
+    "xmp": Export(export_xmp, "xmp"),
 }
-
-_EXPORTS_FOLDER = "exports"
 
 
 def export_run(
-    run: Run, to: str, destination: str | os.PathLike[str] | None = None, **options: Any
+    run: Run, to: str, output: str | os.PathLike[str] | None = None, **options: Any
 ) -> ExportResult:
-    """Export a finished run.
+    """Write a finished run in the format of another program.
 
     Parameters
     ----------
     run : Run
         The run.
-    to : str
-        The format, one of `EXPORTS`.
-    destination : path, optional
+    to : {"csv", "jsonl", "parquet", "tree", "fiftyone", "embedding-atlas", "xmp"}
+        The format: a table, a folder per cluster, a data set for FiftyOne or Embedding Atlas, or
+        keywords in sidecar files for photo managers.
+    output : path, optional
         The file or folder to write; by default one in the folder ``exports`` of the run.
     **options
-        Those of the format: `overwrite` for files, `link` for the tree, `beside` for sidecars,
-        `thumbnail_size` for Embedding Atlas.
+        Options of the format: `overwrite` (bool) for files; `link` ("symlink", "hardlink" or
+        "copy") for the tree; `beside` (bool) to write sidecars beside the images;
+        `thumbnail_size` (int) for Embedding Atlas.
 
     Returns
     -------
     ExportResult
-        What was written and what was not.
+        Its `path`, the number of images `n_written` and `n_kept` (those that were there before),
+        `problems` with single images, and a `hint` on how to use the export.
 
     Raises
     ------
+    ParameterError
+        If there is no such format or option.
     OutputError
-        If there is no such format or option, or the export cannot be made.
+        If the export cannot be written, or if the format needs image files and the run has none.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from types import SimpleNamespace
     >>> import pyarrow as pa
     >>> from nouncut.exports.registry import export_run
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = pa.table({"path": ["/a.jpg"], "name": ["cat"]})
-    ...     run = SimpleNamespace(directory=Path(folder), assignments=table)
-    ...     export_run(run, "csv").path.relative_to(folder).as_posix()
-    'exports/assignments.csv'
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+    >>> from nouncut.runs.writer import RunContents, RunWriter
+    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "confidence": 0.9}]
+    >>> contents = RunContents(
+    ...     manifest={"source_kind": "images"},
+    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     images=images_table(["/pets/rex.jpg"]),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
+    ...     exported = export_run(writer.finish(contents), "csv")
+    ...     print(exported.path.relative_to(folder).as_posix())
+    ...     print(exported.path.read_text())
+    exports/assignments.csv
+    path,cluster,name,confidence,second_cluster,second_name,second_confidence,outlier
+    /pets/rex.jpg,0,dog,0.9,,,,
     """
     export = _find(to, options)
-    return export.write(run, _destination(run, export, destination), **options)
+    return export.write(run, _destination(run, export, output), **options)
 
 
 def plan_export(
-    run: Run, to: str, destination: str | os.PathLike[str] | None = None, **options: Any
+    run: Run, to: str, output: str | os.PathLike[str] | None = None, **options: Any
 ) -> list[tuple[Path, Path]]:
-    """Return what an export would write, and write nothing."""
+    """Return the pairs of source and target that `export_run` would write."""
     export = _find(to, options)
-    place = _destination(run, export, destination)
+    destination = _destination(run, export, output)
     if to == "tree":
-        return plan_tree(run, place)
+        return plan_tree(run, destination)
     if to == "xmp":
-        return plan_sidecars(run, place, **options)
-    targets = [place / part for part in export.parts] or [place]
+        return plan_sidecars(run, destination, **options)
+    targets = [destination / name for name in export.files] or [destination]
     return [(run.directory, target) for target in targets]
 
 
 def _find(to: str, options: dict[str, Any]) -> Export:
     if to not in EXPORTS:
-        raise OutputError(f"There is no export to {to!r}. Choose one of {', '.join(EXPORTS)}.")
-    export = EXPORTS[to]
-    unknown = sorted(set(options) - set(export.options))
+        raise ParameterError(f"`to` must be one of {', '.join(EXPORTS)}, not {to!r}.")
+    unknown = sorted(options.keys() - EXPORTS[to].options)
     if unknown:
-        raise OutputError(
-            f"The export to {to} has no option {unknown[0]}. It has: {', '.join(export.options)}."
-        )
-    return export
+        raise ParameterError(f"The export to {to} has no option `{unknown[0]}`. Leave it out.")
+    return EXPORTS[to]
 
 
-def _destination(run: Run, export: Export, given: str | os.PathLike[str] | None) -> Path:
-    return run.directory / _EXPORTS_FOLDER / export.file_name if given is None else Path(given)
+def _destination(run: Run, export: Export, output: str | os.PathLike[str] | None) -> Path:
+    return run.directory / _EXPORTS_FOLDER / export.file_name if output is None else Path(output)

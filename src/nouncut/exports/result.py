@@ -1,4 +1,4 @@
-"""What every export returns, and what it raises."""
+"""What every export returns, and what some of them need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What an export did."""
+    """What an export did: `path` holds `n_written` new images and `n_kept` that it held before.
+
+    `problems` has a line for each image that was left out or changed, `hint` says what to do next.
+    """
 
     path: Path
     n_written: int
@@ -23,10 +26,10 @@ class ExportResult:
     hint: str = ""
 
 
-def require_pictures(run: Run, export: str) -> None:
-    """Refuse a run that was made from a features file: it has no image files."""
+def require_image_files(run: Run, to: str) -> None:
+    """Refuse a run of a features file."""
     if run.manifest.get("source_kind") == "features":
         raise OutputError(
-            f"The run {printable_path(run.directory)} was made from a features file, so there are "
-            f"no image files for the {export} export. Export it to csv, jsonl or parquet instead."
+            f"The run {printable_path(run.directory)} was made from a features file, so it has no "
+            f"image files for the export to {to}. Set `to` to csv, jsonl or parquet."
         )

@@ -1,26 +1,102 @@
-"""Tables in files whose suffix says how."""
+"""Tables as CSV, JSON lines and Parquet."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from nouncut.errors import OutputError
-from nouncut.exports.csv_text import write_csv
-from nouncut.exports.jsonl import write_jsonl
-from nouncut.exports.parquet import write_parquet
+from nouncut.errors import OutputError, printable_path
+from nouncut.exports.destination import check_export_file, export_file
+from nouncut.exports.result import ExportResult
 
-_WRITERS = {".csv": write_csv, ".jsonl": write_jsonl, ".parquet": write_parquet}
+if TYPE_CHECKING:
+    from nouncut.runs.run import Run
 
-
-def check_table_file(destination: Path) -> None:
-    """Raise unless a table can be written to a file of this name."""
-    if destination.suffix.lower() not in _WRITERS:
-        raise OutputError(f"{destination.name}: name a file that ends in {', '.join(_WRITERS)}.")
+# Spreadsheets evaluate cells that begin like this; in East Asian settings, full-width signs too.
+_FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+_BATCH_ROWS = 8192
 
 
-def write_table_file(table: pa.Table, destination: Path, *, overwrite: bool = False) -> None:
+def export_table(
+    file_format: str, run: Run, destination: Path, *, overwrite: bool = False
+) -> ExportResult:
+    """Write the assignments of a run as "csv", "jsonl" or "parquet"."""
+    with export_file(destination, overwrite=overwrite) as file:
+        _WRITERS[file_format](run.assignments, file)
+    return ExportResult(destination, run.assignments.num_rows)
+
+
+def check_table_file(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse a path that `write_table_file` cannot write to."""
+    if _file_format(path) not in _WRITERS:
+        raise OutputError(
+            f"Tables are written as .csv, .jsonl or .parquet, not as {printable_path(path.name)}. "
+            "Choose another `output`."
+        )
+    check_export_file(path, overwrite=overwrite)
+
+
+def write_table_file(table: pa.Table, path: Path, *, overwrite: bool = False) -> None:
     """Write a table in the format that the file's suffix names."""
-    check_table_file(destination)
-    _WRITERS[destination.suffix.lower()](table, destination, overwrite=overwrite)
+    check_table_file(path, overwrite=overwrite)
+    with export_file(path, overwrite=overwrite) as file:
+        _WRITERS[_file_format(path)](table, file)
+
+
+def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Iterate over rows as Python values; floats have the digits of their type, NaN is None."""
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        columns = [_shortest_floats(column) for column in batch.columns]
+        yield from pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist()
+
+
+def _file_format(path: Path) -> str:
+    return path.suffix.lower().removeprefix(".")
+
+
+def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+    # pyarrow's own writer quotes every text, ends lines with \n, and writes NaN as "nan".
+    writer = csv.writer(codecs.getwriter("utf-8")(file))
+    writer.writerow(table.column_names)
+    for row in plain_rows(table):
+        writer.writerow([_csv_cell(value) for value in row.values()])
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+def _write_jsonl(table: pa.Table, file: BinaryIO) -> None:
+    for row in plain_rows(table):
+        file.write(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n".encode())
+
+
+def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
+    pq.write_table(table, file, compression="zstd")
+
+
+_WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "parquet": _write_parquet,
+}
+
+
+def _shortest_floats(column: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(column.type):
+        return column
+    # A float32 of 0.9 is 0.8999999761581421 as a float64; by way of its text it stays 0.9.
+    exact = pc.cast(pc.cast(column, pa.string()), pa.float64())
+    return pc.if_else(pc.is_finite(exact), exact, None)

@@ -1,4 +1,4 @@
-"""Folders named after clusters, with the images in them: links or copies, never the files moved."""
+"""A folder per cluster with links to its images, or copies of them; no image is moved."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from nouncut.errors import OutputError, describe_error, printable_path
-from nouncut.exports.names import DistinctNames, safe_name
-from nouncut.exports.result import ExportResult, require_pictures
-from nouncut.exports.writing import make_folders, part_of, put
+from nouncut.compute.file_names import DistinctNames
+from nouncut.compute.files import atomic_file, explained_writing
+from nouncut.errors import OutputError, ParameterError, describe_error, printable_path
+from nouncut.exports.destination import make_export_folder, make_folders
+from nouncut.exports.result import ExportResult, require_image_files
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -23,72 +24,58 @@ if TYPE_CHECKING:
 Link = Literal["symlink", "hardlink", "copy"]
 Plan = list[tuple[Path, Path]]
 
-# File systems allow 255 bytes, some encrypted ones 143; Windows counts the whole path.
+# File systems allow 255 bytes, some encrypted ones 143; Windows limits the whole path.
 _FOLDER_BYTES, _FILE_BYTES = 80, 140
-# A link that fails like this fails for all images: the drive, the system or the user lacks it.
-_NO_LINKS_HERE = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+# Errors that the next image would meet as well.
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+_LINK_ERRORS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _WINDOWS_PRIVILEGE_NOT_HELD = 1314
 
 
 def plan_tree(run: Run, destination: Path) -> Plan:
-    """Return which image goes where; nothing is read or written.
-
-    Outliers stay in their cluster. Images of the same name get numbers: ``cat.jpg``,
-    ``cat (2).jpg``. The plan depends on the run alone, so it is the same every time.
-    """
-    require_pictures(run, "tree")
-    distinct = DistinctNames(_FOLDER_BYTES)
+    """Return each image and its path in the tree; the same run always gives the same plan."""
+    require_image_files(run, "tree")
+    folder_names = DistinctNames(_FOLDER_BYTES)
     folders = [
-        distinct.name(safe_name(name, fallback=f"cluster {number}", max_bytes=_FOLDER_BYTES))
+        destination / folder_names.add(name, fallback=f"cluster {number}")
         for number, name in enumerate(run.names)
     ]
-    files = [DistinctNames(_FILE_BYTES) for _ in folders]
-    plan = []
-    for path, cluster in zip(run.paths(), run.labels, strict=True):
-        name = safe_name(path.name, fallback="image", max_bytes=_FILE_BYTES)
-        plan.append((path, destination / folders[cluster] / files[cluster].name(name)))
-    return plan
+    file_names = [DistinctNames(_FILE_BYTES) for _ in folders]
+    return [
+        (path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"))
+        for path, cluster in zip(run.paths(), run.labels, strict=True)
+    ]
 
 
 def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> ExportResult:
-    """Make folders named after the clusters, with links to the images or copies of them.
-
-    Nothing is moved, overwritten or deleted. A second export adds what is missing.
-    """
+    """Add the images that are missing in the tree; nothing is moved, overwritten or deleted."""
     if link not in get_args(Link):
-        raise OutputError(f"link must be one of {', '.join(get_args(Link))}; not {link!r}.")
+        raise ParameterError(f"`link` must be one of {', '.join(get_args(Link))}, not {link!r}.")
     plan = plan_tree(run, destination)
     if link == "copy":
         _check_space(plan, destination)
-    make_folder = cache(lambda folder: _folder_problem(folder, destination))
+    make_export_folder(destination)
+    make_folder = cache(partial(make_folders, root=destination))
     n_written = n_kept = 0
     problems = []
-    for source, target in plan:
-        try:
-            problem = make_folder(target.parent)
-            if problem:
-                problems.append(f"{printable_path(target)}: {problem}")
-            elif _is_there(source, target):
-                n_kept += 1
-            else:
-                _PLACERS[link](source, target)
-                n_written += 1
-        except OSError as error:
-            _raise_if_hopeless(error, link, destination)
-            problems.append(_problem(error, source, target))
+    with explained_writing("the images", destination, "choose another `output`"):
+        for source, target in plan:
+            try:
+                make_folder(target.parent)
+                if _is_there(source, target):
+                    n_kept += 1
+                else:
+                    _add(source, target, link)
+                    n_written += 1
+            except OSError as error:
+                if error.errno in _DISK_ERRORS:
+                    raise
+                problems.append(_problem(error, source, target))
     return ExportResult(destination, n_written, n_kept, problems)
 
 
-def _folder_problem(folder: Path, destination: Path) -> str | None:
-    try:
-        make_folders(folder, destination)
-    except OSError as error:
-        return f"its folder cannot be used ({describe_error(error)})"
-    return None
-
-
 def _is_there(source: Path, target: Path) -> bool:
-    """Return whether the target is the image; raise if the image is missing or another file."""
+    """Return whether the target is the image; raise if it is another file, or without the image."""
     if not stat.S_ISREG(source.stat().st_mode):
         raise OSError(errno.EINVAL, "not an ordinary file", str(source))
     if not os.path.lexists(target):
@@ -100,13 +87,27 @@ def _is_there(source: Path, target: Path) -> bool:
     raise FileExistsError(errno.EEXIST, "another file is there", str(target))
 
 
+def _add(source: Path, target: Path, link: Link) -> None:
+    try:
+        _ADDERS[link](source, target)
+    except OSError as error:
+        is_denied = getattr(error, "winerror", None) == _WINDOWS_PRIVILEGE_NOT_HELD
+        if link != "copy" and (error.errno in _LINK_ERRORS or is_denied):
+            other = "symlink" if link == "hardlink" else "hardlink"
+            raise OutputError(
+                f"No {link} can be made in {printable_path(target.parent)} "
+                f"({describe_error(error)}). Set `link` to {other} or copy."
+            ) from error
+        raise
+
+
 def _copy(source: Path, target: Path) -> None:
-    with part_of(target) as part:
-        shutil.copy2(source, part)
-        put(part, target)
+    with atomic_file(target, replace=False, sync=False) as file:
+        # By name: it also copies the times and permissions.
+        shutil.copy2(source, file.name)
 
 
-_PLACERS: dict[str, Callable[[Path, Path], None]] = {
+_ADDERS: dict[Link, Callable[[Path, Path], None]] = {
     "symlink": lambda source, target: target.symlink_to(source.absolute()),
     "hardlink": lambda source, target: os.link(source.resolve(), target),
     "copy": _copy,
@@ -115,14 +116,14 @@ _PLACERS: dict[str, Callable[[Path, Path], None]] = {
 
 def _check_space(plan: Plan, destination: Path) -> None:
     needed = sum(_size(source) for source, target in plan if not os.path.lexists(target))
-    drive = destination.absolute()
-    while not drive.exists():
-        drive = drive.parent
-    free = shutil.disk_usage(drive).free
+    folder = destination.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
     if needed > free:
         raise OutputError(
-            f"The copies need {needed / 1e9:.2f} GB, and {printable_path(drive)} has "
-            f"{free / 1e9:.2f} GB left. Use symbolic links, or choose another destination."
+            f"The copies need {needed / 1e9:.2f} GB, and {printable_path(folder)} has "
+            f"{free / 1e9:.2f} GB left. Set `link` to symlink, or choose another `output`."
         )
 
 
@@ -133,24 +134,9 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _raise_if_hopeless(error: OSError, link: Link, destination: Path) -> None:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        raise OutputError(
-            f"{printable_path(destination)} cannot be written to ({describe_error(error)}). Make room or "
-            "choose another destination, then export again: what is there is kept."
-        ) from error
-    denied = getattr(error, "winerror", None) == _WINDOWS_PRIVILEGE_NOT_HELD
-    if link != "copy" and (error.errno in _NO_LINKS_HERE or denied):
-        other = "symlink" if link == "hardlink" else "hardlink"
-        raise OutputError(
-            f"No {link} can be made in {printable_path(destination)} ({describe_error(error)}). Use "
-            f"{other} or copy instead."
-        ) from error
-
-
 def _problem(error: OSError, source: Path, target: Path) -> str:
     if isinstance(error, FileExistsError):
-        return f"{printable_path(target)}: another file is there, and was left as it is"
+        return f"{printable_path(target)}: kept, since it is another file"
     if isinstance(error, FileNotFoundError):
-        return f"{printable_path(source)}: the image is not there any more"
+        return f"{printable_path(source)}: the image no longer exists"
     return f"{printable_path(source)}: {describe_error(error)}"

@@ -1,9 +1,9 @@
 """XMP sidecars: the cluster as a keyword, for photo managers.
 
-A sidecar is named after the whole file name, ``IMG.jpg.xmp``: so digiKam, darktable and Immich
-look for it, and ``IMG.jpg`` and ``IMG.png`` do not share one. Lightroom reads sidecars of raw files
-only, never of JPEG or PNG; there, ``exiftool -tagsfromfile IMG.jpg.xmp IMG.jpg`` brings the
-keywords into the image itself.
+A sidecar is named after the whole file name, ``IMG.jpg.xmp``: digiKam, darktable and Immich look
+for this name, and ``IMG.jpg`` and ``IMG.png`` do not share a sidecar. Lightroom reads sidecars of
+raw files only, never of JPEG or PNG; there, ``exiftool -tagsfromfile IMG.jpg.xmp IMG.jpg`` copies
+the keywords into the image itself.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from __future__ import annotations
 import errno
 import os
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from nouncut.compute.files import atomic_file
 from nouncut.errors import describe_error, printable_path
-from nouncut.exports.result import ExportResult, require_pictures
-from nouncut.exports.writing import make_folders, part_of, put
+from nouncut.exports.destination import make_export_folder, make_folders
+from nouncut.exports.result import ExportResult, require_image_files
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -50,83 +51,80 @@ _SIDECAR = """\
 
 
 def sidecar(name: str, fallback: str = "unnamed") -> bytes:
-    r"""Return the content of a sidecar: the keywords ``nouncut`` and, below it, a name."""
+    """Return a sidecar with the keyword ``nouncut`` and, below it, a name."""
     clean = " ".join(_NOT_XML.sub("", name).replace("|", "-").split())
     return _SIDECAR.format(root=_KEYWORD, name=escape(clean or fallback)).encode()
 
 
-def plan_sidecars(
-    run: Run, destination: Path | None = None, *, beside: bool = False
-) -> list[tuple[Path, Path]]:
-    """Return which image's sidecar goes where; nothing is read or written."""
-    require_pictures(run, "xmp")
-    paths = run.paths()
+def plan_sidecars(run: Run, destination: Path, *, beside: bool = False) -> list[tuple[Path, Path]]:
+    """Return each image and the path of its sidecar: beside it, or in a mirror of its folder."""
+    require_image_files(run, "xmp")
+    images = run.paths()
     if beside:
-        return [(path, path.with_name(f"{path.name}.xmp")) for path in paths]
-    root = _common_folder(paths)
-    return [(path, _mirrored(path, root, destination or Path())) for path in paths]
+        return [(image, image.with_name(f"{image.name}.xmp")) for image in images]
+    root = _common_folder(images)
+    return [(image, _mirrored(image, root, destination)) for image in images]
 
 
 def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportResult:
-    """Write an XMP sidecar for every image, with its cluster as a keyword.
-
-    Sidecars that are there stay as they are: nothing is overwritten or merged.
-    """
+    """Write the sidecars that are missing; existing ones are neither overwritten nor merged."""
     plan = plan_sidecars(run, destination, beside=beside)
     contents = [sidecar(name, f"cluster {number}") for number, name in enumerate(run.names)]
-    make_folder = cache(lambda folder: None if beside else make_folders(folder, destination))
+    if not beside:
+        make_export_folder(destination)
+    make_folder = cache(partial(make_folders, root=destination))
     n_written = n_kept = 0
     problems = []
     for (image, target), cluster in zip(plan, run.labels, strict=True):
         try:
-            make_folder(target.parent)
-            there = _existing(image, target, beside)
-            if there is None:
+            if not beside:
+                make_folder(target.parent)
+            existing = _existing_sidecar(image, target, beside)
+            if existing is None:
                 _write(target, contents[cluster])
                 n_written += 1
                 continue
             n_kept += 1
-            if there != target or there.read_bytes() != contents[cluster]:
-                problems.append(f"{printable_path(there)}: kept as it was")
+            if existing != target or existing.read_bytes() != contents[cluster]:
+                problems.append(f"{printable_path(existing)}: kept as it was")
         except OSError as error:
             problems.append(f"{printable_path(target)}: {describe_error(error)}")
     hint = "" if beside else _copy_hint(plan, destination)
     return ExportResult(destination, n_written, n_kept, problems, hint)
 
 
-def _common_folder(paths: list[Path]) -> str | None:
-    """Return the deepest folder that holds all images, or None if they are on several drives."""
+def _common_folder(images: list[Path]) -> str | None:
+    # Unlike `Run.common_folder`, it keeps bytes that are not text, and resolves "..", which would
+    # lead out of the mirror.
     try:
-        return os.path.commonpath([os.path.abspath(path.parent) for path in paths])
+        return os.path.commonpath([os.path.abspath(image.parent) for image in images])
     except ValueError:
         return None
 
 
-def _mirrored(path: Path, root: str | None, destination: Path) -> Path:
-    whole = Path(os.path.abspath(path))
+def _mirrored(image: Path, root: str | None, destination: Path) -> Path:
+    path = Path(os.path.abspath(image))
     if root is None:
-        drive = re.sub(r"\W+", "_", whole.drive).strip("_")
-        inside = Path(drive, *whole.parts[1:])
+        drive = re.sub(r"\W+", "_", path.drive).strip("_")
+        inside = Path(drive, *path.parts[1:])
     else:
-        inside = whole.relative_to(root)
+        inside = path.relative_to(root)
     return destination / inside.with_name(f"{inside.name}.xmp")
 
 
-def _existing(image: Path, target: Path, beside: bool) -> Path | None:
-    """Return the sidecar that is there, beside an image of either way to name it.
-
-    Programs that prefer ``IMG.jpg.xmp`` would overlook an ``IMG.xmp`` from then on.
-    """
-    if beside and not image.exists():
-        raise FileNotFoundError(errno.ENOENT, "the image is not there any more")
-    places = (target, image.with_suffix(".xmp")) if beside else (target,)
-    return next((place for place in places if os.path.lexists(place)), None)
+def _existing_sidecar(image: Path, target: Path, beside: bool) -> Path | None:
+    if not beside:
+        return target if os.path.lexists(target) else None
+    if not image.exists():
+        raise FileNotFoundError(errno.ENOENT, "the image no longer exists")
+    # Programs that prefer IMG.jpg.xmp would ignore an existing IMG.xmp from then on.
+    names = (target, image.with_suffix(".xmp"))
+    return next((path for path in names if os.path.lexists(path)), None)
 
 
 def _write(target: Path, content: bytes) -> None:
-    with part_of(target) as part:
-        part.write_bytes(content)
-        put(part, target)
+    with atomic_file(target, replace=False, sync=False) as file:
+        file.write(content)
 
 
 def _copy_hint(plan: list[tuple[Path, Path]], destination: Path) -> str:

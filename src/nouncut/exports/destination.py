@@ -1,0 +1,60 @@
+"""The files and folders that exports write: whole or not at all, and never over other files."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from nouncut.compute.files import atomic_file, explained_writing
+from nouncut.errors import OutputError, printable_path
+
+
+def check_export_file(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse a path that is a folder, or a file that must not be overwritten."""
+    if path.is_dir():
+        raise OutputError(
+            f"{printable_path(path)} is a folder. Choose the name of a file as `output`."
+        )
+    if os.path.lexists(path) and not overwrite:
+        raise _exists_already(path)
+
+
+@contextmanager
+def export_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears at `path` once it is whole; its folders are made."""
+    check_export_file(path, overwrite=overwrite)
+    with explained_writing(printable_path(path.name), path.parent, "choose another `output`"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with atomic_file(path, replace=overwrite) as file:
+                yield file
+        except FileExistsError as error:
+            raise _exists_already(path) from error
+
+
+def _exists_already(path: Path) -> OutputError:
+    return OutputError(
+        f"{printable_path(path)} exists already. Choose another `output`, or pass "
+        "`overwrite=True` to replace it."
+    )
+
+
+def make_export_folder(path: Path) -> None:
+    """Make the folder that an export adds files to."""
+    with explained_writing("the export", path, "choose another `output`"):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def make_folders(folder: Path, root: Path) -> None:
+    """Make a folder and its parents below `root`, but never through a link that leads elsewhere."""
+    path = root
+    for name in folder.relative_to(root).parts:
+        path /= name
+        if path.is_symlink() or path.is_file():
+            reason = f"{printable_path(path)} is a link or a file, not a folder"
+            raise NotADirectoryError(errno.ENOTDIR, reason)
+        path.mkdir(exist_ok=True)
