@@ -22,8 +22,8 @@ from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
+from nouncut.words.cluster_names import ClusterName, name_clusters
 from nouncut.words.filters import positive_nouns
-from nouncut.words.names import ClusterName, name_clusters
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS
 from nouncut.words.wordnet import VISIBLE_LEXICONS, hypernym_steps, synsets_of

@@ -10,10 +10,10 @@ from nouncut import NTKSpectralClustering, encode_images, encode_nouns
 from nouncut.compute.progress import ProgressLine
 from nouncut.errors import printable_path
 from nouncut.models.choose import load_encoder
-from nouncut.runs.settings import VISIBLE_LEXICONS
 from nouncut.words.filters import positive_nouns
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS
+from nouncut.words.wordnet import VISIBLE_LEXICONS
 
 folder, n_clusters, lexicons = sys.argv[1], int(sys.argv[2]), sys.argv[3:] or VISIBLE_LEXICONS
 encoder = load_encoder("mini").encoder

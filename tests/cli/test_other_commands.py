@@ -11,8 +11,8 @@ import pytest
 
 from nouncut.cli.demo import demo_images
 from nouncut.models.choose import load_encoder
-from nouncut.runs.vocabulary import vocabulary_words
 from nouncut.runs.settings import Settings
+from nouncut.runs.vocabulary import vocabulary_words
 from nouncut.store.keys import text_key
 from nouncut.store.store import FeatureStore
 
@@ -67,7 +67,10 @@ def features(tmp_path):
         (("--tau", "-1"), "--tau"),
         (("--prompts", "8"), "1 to 7"),
         (("--lexicon", "animal,unicorns"), "'unicorns'"),
-        (("--lexicon", "animal", "--vocabulary", "words.txt"), "--vocabulary and --lexicon exclude"),
+        (
+            ("--lexicon", "animal", "--vocabulary", "words.txt"),
+            "--vocabulary and --lexicon exclude",
+        ),
         (("--seed", "-1"), "--seed"),
         (("--seed", "4294967296"), "--seed"),
         (("--neighbors", "0"), "--neighbors"),

@@ -33,7 +33,7 @@ def load_libraries() -> None:
     """Import what is slow to import, and read WordNet."""
     for name in LIBRARIES:
         import_module(name)
-    from nouncut.words.preference import mentions
+    from nouncut.words.readability import mentions
     from nouncut.words.wordnet import synsets_of
 
     mentions()

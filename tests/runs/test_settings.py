@@ -1,4 +1,4 @@
-"""Settings: checked, hashed, shown in the report and given on the command line, all from one place."""
+"""Settings are checked, hashed, shown and parsed by their declarations."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from nouncut.runs.collection import (
 )
 from nouncut.runs.job import Job
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
-from nouncut.words.names import ClusterName, name_clusters
+from nouncut.words.cluster_names import ClusterName, name_clusters
 
 # Photographs of one class have mean cosines of 0.4 to 0.8 under the embedded model; photographs
 # and their rescaled copies 0.8 to 0.95.

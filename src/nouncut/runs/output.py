@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nouncut import __version__
+from nouncut.compute.file_names import safe_name
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, OutputError, printable_path
 from nouncut.runs.collection import Collection
@@ -24,11 +25,6 @@ from nouncut.runs.tables import path_texts
 FOLDER = "nouncut-runs"
 
 _MAX_BYTES = 80
-# Separators, and what else Windows does not allow in names.
-_FORBIDDEN = frozenset('/\\:*?"<>|')
-_RESERVED = re.compile(
-    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
-)
 
 
 def output_directory(
@@ -48,7 +44,8 @@ def output_directory(
 
 def choose_output(source_name: str, digest: str, parent: Path) -> Path:
     """Return the default directory: that of the same run, else a free one with the same name."""
-    folder, name = parent / FOLDER, safe_name(source_name)
+    folder = parent / FOLDER
+    name = safe_name(source_name.lstrip(". "), fallback="run", max_bytes=_MAX_BYTES)
     numbered = re.compile(re.escape(name) + r"(-\d+)?")
     with explained(folder):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -84,14 +81,6 @@ def earlier_run(directory: Path, content: str, n_encoded: int) -> Run | None:
     if run.manifest.get("content") != content:
         return None
     return replace(run, manifest=run.manifest | {"n_encoded": n_encoded})
-
-
-def safe_name(name: str) -> str:
-    """Return a name that any file system takes, close to the given one."""
-    known = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in name)
-    bare = known.strip(". ")
-    allowed = f"_{bare}" if _RESERVED.fullmatch(bare) else bare
-    return allowed.encode()[:_MAX_BYTES].decode(errors="ignore").rstrip(". ") or "run"
 
 
 def _is_free(path: Path) -> bool:

@@ -17,28 +17,15 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from nouncut.compute.checks import check_choice, check_positive
 from nouncut.errors import ParameterError
+from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS, check_templates, read_templates
 from nouncut.words.word_lists import read_words
-from nouncut.words.wordnet import LEXICONS
+from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS
 
 Solver = Literal["auto", "exact", "spectral"]
 Comparison = Literal["looks", "words"]
-NounFilter = Literal["tac", "gradnorm", "none"]
 Auto = Literal["auto"]
 
-# What can be seen in a picture; WordNet's other files hold acts, thoughts, amounts and the like.
-VISIBLE_LEXICONS = (
-    "animal",
-    "artifact",
-    "body",
-    "event",
-    "food",
-    "object",
-    "person",
-    "phenomenon",
-    "plant",
-    "substance",
-)
 # NumPy's generators take seeds below this.
 _SEEDS = 2**32
 _SHOWN_WORDS = 12
@@ -193,8 +180,9 @@ noun_filter, compare
         str,
         Declaration(
             label="Model",
-            help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto uses CLIP if "
-            "its weights are on this machine or can be fetched (this uses the network), else mini.",
+            help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto uses CLIP "
+            "if its weights are on this machine or can be fetched (this uses the network), else "
+            "mini.",
             flags=("--model",),
             check=_check_model,
         ),
@@ -203,8 +191,8 @@ noun_filter, compare
         tuple[str, ...] | None,
         Declaration(
             label="Vocabulary",
-            help="A file of your own words, one per line (or CSV): images are grouped by what these "
-            "words distinguish.",
+            help="A file of your own words, one per line (or CSV): images are grouped by what "
+            "these words distinguish.",
             flags=("--vocabulary",),
             metavar="FILE",
             option_type=Path | None,
@@ -231,7 +219,8 @@ noun_filter, compare
         tuple[str, ...],
         Declaration(
             label="Prompts",
-            help="Which of the seven built-in prompts to use, or a file of your own, each with one {}.",
+            help="Which of the seven built-in prompts to use, or a file of your own, each with "
+            "one {}.",
             flags=("--prompts", "--templates"),
             metavar="N,...|FILE|all",
             option_default="all",
@@ -258,8 +247,8 @@ noun_filter, compare
         int | Auto,
         Declaration(
             label="Neighbours per image",
-            help="Neighbours that every image keeps; auto is twice the root of the number of images "
-            "per cluster, at most 30.",
+            help="Neighbours that every image keeps; auto is twice the root of the number of "
+            "images per cluster, at most 30.",
             flags=("--neighbors",),
             metavar="N|auto",
             parse=_parse_whole_or_auto,
@@ -291,8 +280,8 @@ noun_filter, compare
         NounFilter | None,
         Declaration(
             label="Noun filter",
-            help="How positive nouns are chosen. Default: tac for WordNet, none for up to 1,000 words "
-            "of your own.",
+            help="How positive nouns are chosen. Default: tac for WordNet, none for up to 1,000 "
+            "words of your own.",
             flags=("--noun-filter",),
             option_type=NounFilter | None,
             option_default=None,
@@ -303,8 +292,8 @@ noun_filter, compare
         Comparison | None,
         Declaration(
             label="Images compared by",
-            help="Compare images by how they look, or by what the words say of them. Default: looks; "
-            "words with --vocabulary.",
+            help="Compare images by how they look, or by what the words say of them. Default: "
+            "looks; words with --vocabulary.",
             flags=("--compare",),
             option_type=Comparison | None,
             option_default=None,

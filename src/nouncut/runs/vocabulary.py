@@ -11,9 +11,9 @@ from nouncut.errors import ParameterError
 from nouncut.runs.collection import Collection
 from nouncut.runs.encode import encode_nouns
 from nouncut.runs.job import Job
-from nouncut.runs.settings import NounFilter, Settings
+from nouncut.runs.settings import Settings
 from nouncut.words.filters import positive_nouns
-from nouncut.words.nouns import load_nouns
+from nouncut.words.nouns import NounFilter, load_nouns
 
 # Filters and names use nouns without a prompt around them: one text per noun instead of seven,
 # and the same names.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.words.preference import is_taxon, readability
+from nouncut.words.readability import is_taxon, readability
 from nouncut.words.spelling import fold_word
 from nouncut.words.wordnet import Synset, broader_synsets, load_wordnet, synsets_of
 

@@ -20,8 +20,7 @@ from sklearn.utils import check_array
 from nouncut.compute.checks import check_choice, check_positive
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.errors import ParameterError
-
-NounFilter = Literal["tac", "gradnorm", "none"]
+from nouncut.words.nouns import NounFilter
 
 N_PER_CENTER = 5
 # TAC: one centre per 300 images, or three per cluster if clusters are smaller than that.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nouncut.errors import ParameterError
 from nouncut.words.spelling import fold_word
 from nouncut.words.wordnet import LEXICONS, Synset, load_wordnet
+
+# Filters of `nouncut.words.filters`; here, because that module is slow to import.
+NounFilter = Literal["tac", "gradnorm", "none"]
 
 
 class Noun(NamedTuple):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nouncut.words.preference import readability
+from nouncut.words.readability import readability
 from nouncut.words.wordnet import synsets_of
 
 

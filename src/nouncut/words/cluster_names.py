@@ -80,7 +80,7 @@ def name_clusters(
     Examples
     --------
     >>> import numpy as np
-    >>> from nouncut.words.names import name_clusters
+    >>> from nouncut.words.cluster_names import name_clusters
     >>> nouns = ["spaniel", "poodle", "dog", "car", "automobile"]
     >>> features = np.array([[3.0, 1, 0], [3, -1, 0], [3, 0, 0.5], [0, 0, 1], [0, 0.1, 1]])
     >>> images = np.array([[3, 0.9, 0], [3, -0.9, 0], [0, 0, 1], [0, 0, 1]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nouncut.compute.rows import unit_rows
-from nouncut.words.names import assign_names, name_clusters
+from nouncut.words.cluster_names import assign_names, name_clusters
 from nouncut.words.nouns import load_nouns
 from nouncut.words.wordnet import hypernym_path, synsets_of
 
