@@ -1,3 +1,157 @@
 """One call from a folder to named groups with a report."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from nouncut.compute.files import AnyPath
+from nouncut.compute.progress import Progress, silent
+from nouncut.report.write import write_report
+from nouncut.runs.cluster import make_run
+from nouncut.runs.collection import as_paths
+from nouncut.runs.estimate import Estimate
+from nouncut.runs.job import Job
+from nouncut.runs.output import output_directory
+from nouncut.runs.run import Run
+from nouncut.runs.settings import Comparison, Settings, Solver
+from nouncut.store.store import FeatureStore
+from nouncut.words.nouns import NounFilter
+from nouncut.words.prompts import PROMPTS
+from nouncut.words.word_lists import read_words
+from nouncut.words.wordnet import VISIBLE_LEXICONS
+
+
+def cluster_images(
+    paths: AnyPath | Iterable[AnyPath],
+    n_clusters: int | Literal["auto"] = "auto",
+    *,
+    model: str = "auto",
+    vocabulary: AnyPath | Sequence[str] | None = None,
+    lexicons: Sequence[str] | None = VISIBLE_LEXICONS,
+    prompts: Sequence[str] = PROMPTS,
+    tau: float | Literal["auto"] | None = None,
+    n_neighbors: int | Literal["auto"] = "auto",
+    random_state: int = 0,
+    solver: Solver = "auto",
+    noun_filter: NounFilter | None = None,
+    compare: Comparison | None = None,
+    output: AnyPath | None = None,
+    replace: bool = False,
+    store: FeatureStore | None = None,
+    on_estimate: Callable[[Estimate], None] | None = None,
+    progress: Progress | None = None,
+    n_jobs: int | None = -1,
+) -> Run:
+    """Sort images into named groups.
+
+    Nothing is done twice: features are kept, and a finished run of the same images with the same
+    settings is returned unchanged.
+
+    Parameters
+    ----------
+    paths : path or iterable of path
+        Folders, files, patterns and list files of images; or one file of ready-made features.
+    n_clusters : int or "auto", default="auto"
+        Number of clusters; "auto" finds it.
+    model : str, default="auto"
+        What `nouncut.models.choose.load_encoder` takes. For a file of features: the model that
+        made them, without which nouns cannot be used.
+    vocabulary : path or sequence of str, optional
+        Your own words, or a file of them: images are grouped by what these words distinguish.
+    lexicons : sequence of str or None
+        WordNet's lexicographer files to take nouns from, by default those of things that can be
+        seen; None for all.
+    prompts : sequence of str
+        Templates, each with one ``{}``; the paper's seven by default.
+    tau : float or "auto", optional
+        Temperature of the softmax over nouns; by default the published 0.04 for CLIP, and "auto"
+        for other models.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that every image keeps; "auto" is twice the root of the number of images per
+        cluster, at most 30.
+    random_state : int, default=0
+        Seed of everything random.
+    solver : {"auto", "exact", "spectral"}, default="auto"
+        How the graphs of the prompts are combined; "exact" uses dense matrices.
+    noun_filter : {"tac", "gradnorm", "none"}, optional
+        How positive nouns are chosen; by default TAC's filter on WordNet, and no filter for up to
+        1,000 words of your own.
+    compare : {"looks", "words"}, optional
+        Compare images by how they look, or by what the words say of them; by default "words" with
+        your own vocabulary, and "looks" otherwise.
+    output : path, optional
+        The run directory; by default one in the folder ``nouncut-runs`` here.
+    replace : bool, default=False
+        Whether a run of other images or settings in `output` may be replaced.
+    store : FeatureStore, optional
+        Where features are kept; the user's cache by default.
+    on_estimate : callable, optional
+        Called with an `Estimate` before the long part.
+    progress : callable, optional
+        Called with the stage, the number done and the total.
+    n_jobs : int, default=-1
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    Run
+        The finished run with its tables; a notebook shows it as a table with pictures.
+
+    Raises
+    ------
+    nouncut.errors.NouncutError
+        If a parameter is wrong, there are no two images that can be opened, the model cannot be
+        loaded, or the run cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from nouncut import cluster_images
+    >>> from nouncut.paper.synthetic import make_clip_like
+    >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "clip.npy"), data.features)
+    ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+    ...     run.clusters.select(["name", "size"]).to_pylist()
+    [{'name': 'cluster 1', 'size': 100}, {'name': 'cluster 2', 'size': 100},
+     {'name': 'cluster 3', 'size': 100}]
+    """
+    settings = Settings(
+        n_clusters=n_clusters,
+        model=_absolute_model(model),
+        vocabulary=_read_vocabulary(vocabulary),
+        lexicons=None if lexicons is None else tuple(lexicons),
+        prompts=tuple(prompts),
+        tau=tau,
+        n_neighbors=n_neighbors,
+        random_state=random_state,
+        solver=solver,
+        noun_filter=noun_filter,
+        compare=compare,
+    )
+    sources = as_paths(paths)
+    directory = output_directory(output, sources, settings.digest(sources), replace=replace)
+    job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
+    run = make_run(sources, directory, job, on_estimate)
+    if not run.report.exists():
+        write_report(run, progress=progress, n_jobs=n_jobs)
+    return run
+
+
+def _absolute_model(model: str) -> str:
+    """Return the folder of a model as an absolute path, and a name unchanged."""
+    folder = os.path.expanduser(model)
+    is_folder = model not in ("auto", "mini") and os.path.isdir(folder)
+    return os.path.abspath(folder) if is_folder else model
+
+
+def _read_vocabulary(vocabulary: AnyPath | Sequence[str] | None) -> tuple[str, ...] | None:
+    if vocabulary is None:
+        return None
+    if isinstance(vocabulary, str | os.PathLike):
+        return tuple(read_words(vocabulary))
+    return tuple(vocabulary)
