@@ -48,7 +48,7 @@ def point_at(page: Page, cluster: int) -> None:
     box = page.locator("#map-canvas").bounding_box()
     if box is None:
         raise SystemExit("The report has no map: make the run again.")
-    x, y = page.evaluate(f"points.place(camera.view(), report.membersOf({cluster})[0])")
+    x, y = page.evaluate(f"points.position(camera.view(), report.membersOf({cluster})[0])")
     page.mouse.move(box["x"] + x, box["y"] + y)
     page.wait_for_timeout(1000)
 

@@ -169,7 +169,7 @@ class Visit:
     def place(self, row: int) -> tuple[float, float]:
         """Return where the dot of a row is on the screen."""
         self.page.locator("#map-canvas").scroll_into_view_if_needed()
-        x, y = self.page.evaluate(f"points.place(camera.view(), {row})")
+        x, y = self.page.evaluate(f"points.position(camera.view(), {row})")
         box = self.page.locator("#map-canvas").bounding_box()
         return box["x"] + x, box["y"] + y
 
@@ -214,7 +214,7 @@ def test_dots_lie_where_the_layout_says(visit):
     seen = visit()
     seen.page.evaluate("photos.typical = () => null, map.redraw()")
     seen.page.wait_for_timeout(100)
-    x, y = seen.page.evaluate("points.place(camera.view(), 5)")
+    x, y = seen.page.evaluate("points.position(camera.view(), 5)")
     nearby = np.asarray(seen.canvas())[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4]
     expected = np.array(seen.page.evaluate("colours.of(report.cluster[5])"))
     assert np.abs(nearby.reshape(-1, 3) - expected).max(axis=1).min() < 40

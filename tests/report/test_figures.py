@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.sparse import csr_array
 
-from nouncut.report.affinities import draw_affinities
-from nouncut.report.charts import draw_bars, draw_curves, draw_steps_down
+from nouncut.report.affinity_matrix import draw_affinities
+from nouncut.report.charts import draw_bars, draw_curves, draw_spectrum
 from nouncut.report.drawing import Bar, Cells, Dot, Drawing, Line, Text, to_picture, to_svg
 from nouncut.report.figures import method_figures, save_figures
 from nouncut.runs.tables import images_table
@@ -48,8 +48,8 @@ def test_all_figures_of_a_run(small_run):
         root = parsed(figure.svg)
         assert root.get("viewBox").startswith("0 0 480 ")
         assert root.get("aria-label") == figure.title
-        assert figure.sentence.endswith(".")
-        assert figure.sentence.count(".") == 1
+        assert figure.caption.endswith(".")
+        assert figure.caption.count(".") == 1
 
 
 def test_a_page_can_colour_and_forbid(small_run):
@@ -80,8 +80,8 @@ def test_the_matrix_is_sorted_by_cluster(small_run):
 
 
 def test_many_images_share_cells(write_run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nouncut.report.affinities._MOST_CELLS", 6)
-    monkeypatch.setattr("nouncut.report.affinities._MOST_ROWS", 10)
+    monkeypatch.setattr("nouncut.report.affinity_matrix._MAX_CELLS", 6)
+    monkeypatch.setattr("nouncut.report.affinity_matrix._MAX_ROWS", 10)
     labels = np.repeat([0, 1], [30, 15])
     run = write_run(
         tmp_path / "run",
@@ -156,7 +156,7 @@ def test_a_single_step_is_no_curve(make_run, tmp_path):
     one = {"weight_steps": [[0.6, 0.4]], "objective": [3.0]}
     figure = by_name(make_run(tmp_path / "run", manifest=one))["diffusion"]
     assert not list(parsed(figure.svg).iter(f"{SVG}polyline"))
-    assert figure.sentence.startswith("One step")
+    assert figure.caption.startswith("One step")
 
 
 def test_hostile_prompts_are_text(make_run, tmp_path):
@@ -177,7 +177,7 @@ def test_chosen_numbers_are_marked(make_run, tmp_path):
     run = make_run(tmp_path / "run", manifest={"eigenvalues": [1.0, 0.99, 0.98, 0.5, 0.4]})
     figure = by_name(run)["eigenvalues"]
     assert "K = 3" in texts(figure.svg)
-    assert "steep fall after the 3" in figure.sentence
+    assert "steep fall after the 3" in figure.caption
     count = by_name(run)["cluster-count"]
     assert texts(count.svg)[1::2] == ["2 clusters", "3 clusters"]
 
@@ -241,7 +241,7 @@ def test_curves_stay_within_their_chart(values):
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.data())
 def test_falling_values(values, data):
     chosen = data.draw(st.integers(1, len(values)))
-    parsed(to_svg(draw_steps_down(sorted(values, reverse=True), chosen), "chart"))
+    parsed(to_svg(draw_spectrum(sorted(values, reverse=True), chosen), "chart"))
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.floats(0, 1e9)), min_size=1, max_size=9))
