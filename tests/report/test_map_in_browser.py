@@ -166,7 +166,7 @@ def test_rows_of_features(visit, make_run, tmp_path):
     page = seen.page
     page.mouse.move(*seen.dot(17))
     page.wait_for_selector("#map-card:not([hidden])")
-    # All rows of a cluster share one position; the last drawn one is found.
+    # All rows of a cluster share one position, and the last one wins.
     assert page.inner_text(".map-card-name") == "row 19"
     page.click("[data-all='2']")
     assert page.locator("#cluster-2-all li").count() == 4
