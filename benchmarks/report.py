@@ -1,8 +1,8 @@
-"""The report of many images: time, memory and size of the page, and how it feels in a browser.
+"""The report of many images: time, memory, size of the page, and frame rates in a browser.
 
 Run it with ``python benchmarks/report.py [N_IMAGES ...]``. It makes runs of photograph-sized JPEG
-files, builds each page in a process of its own, and opens it in Chromium on the processor alone
-(``apt install chromium``, ``pip install playwright``, or ``NOUNCUT_CHROMIUM=path``).
+files, builds each page in a new process, and opens it in Chromium without a graphics card
+(``apt install chromium``, or ``NOUNCUT_CHROMIUM=path``; ``pip install playwright``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIZE = (500, 375)
 N_PICTURES = 50
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 N_FRAMES = 150
-# Moves the map as a hand would, one step per frame, and returns the times of the frames.
+# Drags the map in a curve, one step per frame, and returns the times of the frames.
 PAN = f"""async () => {{
   const canvas = document.getElementById("map-canvas");
   const box = canvas.getBoundingClientRect();
@@ -55,10 +55,7 @@ PAN = f"""async () => {{
 
 
 def make_photographs(folder: Path, count: int) -> list[Path]:
-    """Write JPEG files of smooth random pictures.
-
-    A few pictures are repeated, but the files differ, so each is read and shrunk on its own.
-    """
+    """Write JPEG files of smooth random pictures; all files differ, so each is read and shrunk."""
     rng = np.random.default_rng(0)
     contents = []
     for _ in range(N_PICTURES):
@@ -69,13 +66,13 @@ def make_photographs(folder: Path, count: int) -> list[Path]:
     paths = [folder / f"{n // 1000:03}" / f"picture {n:06}.jpg" for n in range(count)]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Readers ignore what follows the end of the picture.
+        # Readers ignore bytes after the end of the image.
         path.write_bytes(contents[number % N_PICTURES] + str(number).encode())
     return paths
 
 
 def make_run(directory: Path, paths: list[Path], n_clusters: int) -> None:
-    """Write a run of clusters that lie in heaps."""
+    """Write a run whose clusters are blobs on the map."""
     rng = np.random.default_rng(1)
     n_images = len(paths)
     labels = np.sort(rng.integers(0, n_clusters, n_images))
@@ -103,7 +100,7 @@ def make_run(directory: Path, paths: list[Path], n_clusters: int) -> None:
                 "cluster": range(n_clusters),
                 "name": names,
                 "more_words": [["more", "words"]] * n_clusters,
-                "gloss": ["what it means"] * n_clusters,
+                "gloss": ["a short explanation"] * n_clusters,
                 "size": [len(rows) for rows in members],
                 "cohesion": rng.random(n_clusters),
                 "exemplars": [rows[:12].tolist() for rows in members],
@@ -140,7 +137,7 @@ def build(directory: Path) -> dict[str, float]:
 
 
 def look(page: Page, report: Path) -> dict[str, float]:
-    """Open a page and move its map."""
+    """Open a page, and measure the frame rates while its map moves."""
     start = time.perf_counter()
     page.goto(report.as_uri(), wait_until="commit")
     while not page.evaluate("document.getElementById('map-frame')?.dataset.zoom ?? ''"):

@@ -6,6 +6,7 @@ import os
 # torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,25 @@ from scipy.sparse import csr_array
 
 from nouncut.images.find import SkippedFile
 from nouncut.images.hashing import content_hash
+from nouncut.method.count import ClusterCount
+from nouncut.method.estimator import NTKSpectralClustering
 from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
 from nouncut.method.kernel import noun_probabilities
+from nouncut.method.membership import cluster_membership
 from nouncut.method.neighbors import kernel_neighbors
+from nouncut.models.choose import ChosenEncoder
+from nouncut.models.encoder import Encoder
 from nouncut.paper.synthetic import ClipLikeData, make_clip_like
+from nouncut.runs.cluster import run_request
+from nouncut.runs.collection import Collection
+from nouncut.runs.contents import result_manifest
+from nouncut.runs.encode import ImageSet
+from nouncut.runs.grouping import Groups
+from nouncut.runs.job import Job
 from nouncut.runs.run import Run
-from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table, unicode_text
+from nouncut.runs.settings import Settings
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
+from nouncut.runs.vocabulary import PositiveNouns, Vocabulary
 from nouncut.runs.writer import RunContents, RunWriter
 
 HOSTILE_FILES = (
@@ -44,6 +58,7 @@ HOSTILE_CLUSTERS = (
     "café\n\N{SNAKE}, =1+1",
 )
 CLUSTER_SIZES = (12, 8, 4)
+SMALL_SETTINGS = Settings(prompts=("a photo of a {}.", "art of the {}."))
 
 
 @pytest.fixture(scope="session")
@@ -206,38 +221,51 @@ def _small_clusters(labels: np.ndarray, confidence: np.ndarray) -> pa.Table:
     )
 
 
+class StandIn(Encoder):
+    """An encoder that is only named, never run."""
+
+    name, fingerprint, image_dim, text_dim = "mini", "mini-1", 512, 512
+
+    def prepare(self, image):
+        raise NotImplementedError
+
+    def encode_prepared(self, batch):
+        raise NotImplementedError
+
+    def encode_texts(self, texts):
+        raise NotImplementedError
+
+
 def _small_manifest(photos: Path, source_kind: str) -> dict:
-    return {
-        "command": "nouncut cluster photos",
-        "source": [unicode_text(str(photos))],
-        "source_kind": source_kind,
-        "digest": "small",
-        "settings": {
-            "n_clusters": None,
-            "model": "auto",
-            "vocabulary": None,
-            "lexicons": None,
-            "templates": ["a photo of a {}.", "art of the {}."],
-            "tau": "auto",
-            "n_neighbors": 30,
-            "seed": 0,
-            "solver": "auto",
-            "noun_filter": "tac",
-        },
-        "model": {"name": "mini", "fingerprint": "mini-1", "embedded": True, "reason": "no <CLIP>"},
-        "n_outliers": 1,
-        "n_encoded": 24,
-        "nouns": {"candidates": 100, "words": ["dog", "cat", "<snake>"]},
-        "prompts": [
-            {"template": "a photo of a {}.", "weight": 0.75},
-            {"template": "art of the {}.", "weight": 0.25},
-        ],
-        "objective": [3.0, 2.5, 2.4],
-        "eigenvalues": [1.0, 0.99, 0.98],
-        "tau": 0.2,
-        "solver": "exact",
-        "cluster_count": {"n_clusters": 3, "candidates": [[3, 0.9], [2, 0.4]], "confidence": 0.8},
-        "seconds": {"encoding images": 1.5, "fitting": 0.25},
-        "warnings": ["1 file was <skipped>"],
-        "machine": {"python": "3.11.0", "platform": "Linux", "cores": 2},
-    }
+    about = {"warnings": ["1 file was <skipped>"], "seconds": {"encoding images": 1.5}}
+    asked = run_request([str(photos)], SMALL_SETTINGS)
+    return _result_of_a_small_fit() | {"source_kind": source_kind} | asked | about
+
+
+@cache
+def _result_of_a_small_fit() -> dict:
+    """Return what the product writes about 24 made images, in three clusters with two prompts."""
+    data = make_clip_like(24, 3, n_nouns=3, n_prompts=2, random_state=0)
+    words = ["dog", "cat", "<snake>"]
+    model = NTKSpectralClustering(3, random_state=0)
+    model.fit(data.features, noun_features=data.noun_features, nouns=words)
+    groups = Groups(
+        model,
+        count=ClusterCount(3, ((3, 0.9), (2, 0.4)), 0.8),
+        nouns=PositiveNouns(words, data.noun_features),
+        names=[],
+        membership=cluster_membership(model.embedding_, model.cluster_centers_, temperature=0.2),
+        temperature=0.2,
+        outliers=np.array([23]),
+    )
+    collection = Collection(
+        "images",
+        ImageSet(tuple(map(str, range(24))), None, ()),
+        data.features,
+        data.features,
+        model=ChosenEncoder(StandIn(), "no <CLIP>"),
+        n_encoded=24,
+    )
+    vocabulary = Vocabulary(words, data.noun_features[0])
+    job = Job(SMALL_SETTINGS, store=None, n_jobs=1)
+    return result_manifest(collection, vocabulary, groups, job)

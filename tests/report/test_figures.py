@@ -8,14 +8,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 from scipy.sparse import csr_array
 
-from nouncut.report.affinities import draw_affinities
-from nouncut.report.charts import draw_bars, draw_curves, draw_steps_down
-from nouncut.report.drawing import Bar, Cells, Dot, Drawing, Line, Text, to_picture, to_svg
+from nouncut.errors import OutputError
+from nouncut.report.affinity_matrix import draw_affinities
+from nouncut.report.drawing import Cells, Text
 from nouncut.report.figures import method_figures, save_figures
 from nouncut.runs.tables import images_table
 
@@ -48,11 +46,11 @@ def test_all_figures_of_a_run(small_run):
         root = parsed(figure.svg)
         assert root.get("viewBox").startswith("0 0 480 ")
         assert root.get("aria-label") == figure.title
-        assert figure.sentence.endswith(".")
-        assert figure.sentence.count(".") == 1
+        assert figure.caption.endswith(".")
+        assert figure.caption.count(".") == 1
 
 
-def test_a_page_can_colour_and_forbid(small_run):
+def test_the_page_colours_figures_and_its_policy_allows_them(small_run):
     for figure in method_figures(small_run):
         assert "var(--" in figure.svg
         # The page's policy permits no styles in attributes and nothing from elsewhere.
@@ -60,7 +58,7 @@ def test_a_page_can_colour_and_forbid(small_run):
         assert set(re.findall(r'href="([^:]+):', figure.svg)) <= {"data"}
 
 
-def test_names_within_a_page_are_its_own(small_run):
+def test_ids_are_unique_within_a_page(small_run):
     page = "".join(figure.svg for figure in method_figures(small_run))
     names = re.findall(r' id="([^"]+)"', page)
     assert len(names) == len(set(names)) == 2
@@ -80,21 +78,21 @@ def test_the_matrix_is_sorted_by_cluster(small_run):
 
 
 def test_many_images_share_cells(write_run, tmp_path, monkeypatch):
-    monkeypatch.setattr("nouncut.report.affinities._MOST_CELLS", 6)
-    monkeypatch.setattr("nouncut.report.affinities._MOST_ROWS", 10)
+    monkeypatch.setattr("nouncut.report.affinity_matrix._MAX_CELLS", 6)
+    monkeypatch.setattr("nouncut.report.affinity_matrix._MAX_ROWS", 10)
     labels = np.repeat([0, 1], [30, 15])
+    same = csr_array((labels[:, None] == labels).astype(float))
+    noise = 0.01 * np.random.default_rng(0).random((45, 2))
     run = write_run(
         tmp_path / "run",
         images_table([f"{row}.jpg" for row in range(45)]),
-        labels.tolist(),
+        labels,
         {"prompts": [{"template": "{}", "weight": 1.0}], "settings": {"n_neighbors": 4}},
+        {
+            "features": np.eye(2)[labels] + noise,
+            **{f"graph_{part}": getattr(same, part) for part in ("data", "indices", "indptr")},
+        },
     )
-    same = csr_array((labels[:, None] == labels).astype(float))
-    rng = np.random.default_rng(0)
-    arrays = run.directory / "arrays"
-    np.save(arrays / "features.npy", np.eye(2)[labels] + 0.01 * rng.random((45, 2)))
-    for part in ("data", "indices", "indptr"):
-        np.save(arrays / f"graph_{part}.npy", getattr(same, part))
     drawing, _ = draw_affinities(run)
     cells = [shape for shape in drawing.shapes if isinstance(shape, Cells)]
     assert len(cells) == 2
@@ -120,7 +118,7 @@ def test_many_images_share_cells(write_run, tmp_path, monkeypatch):
         ({"cluster_count": {"n_clusters": 3, "candidates": [[3, 0.5]]}}, {"cluster-count"}),
     ],
 )
-def test_what_is_not_there_is_left_out(make_run, tmp_path, manifest, missing):
+def test_figures_without_numbers_are_left_out(make_run, tmp_path, manifest, missing):
     run = make_run(tmp_path / "run", manifest=manifest)
     assert set(by_name(run)) == set(ALL) - missing
 
@@ -156,7 +154,7 @@ def test_a_single_step_is_no_curve(make_run, tmp_path):
     one = {"weight_steps": [[0.6, 0.4]], "objective": [3.0]}
     figure = by_name(make_run(tmp_path / "run", manifest=one))["diffusion"]
     assert not list(parsed(figure.svg).iter(f"{SVG}polyline"))
-    assert figure.sentence.startswith("One step")
+    assert figure.caption.startswith("One step")
 
 
 def test_hostile_prompts_are_text(make_run, tmp_path):
@@ -177,7 +175,7 @@ def test_chosen_numbers_are_marked(make_run, tmp_path):
     run = make_run(tmp_path / "run", manifest={"eigenvalues": [1.0, 0.99, 0.98, 0.5, 0.4]})
     figure = by_name(run)["eigenvalues"]
     assert "K = 3" in texts(figure.svg)
-    assert "steep fall after the 3" in figure.sentence
+    assert "steep fall after the first 3" in figure.caption
     count = by_name(run)["cluster-count"]
     assert texts(count.svg)[1::2] == ["2 clusters", "3 clusters"]
 
@@ -197,56 +195,7 @@ def test_figures_are_saved(small_run, tmp_path):
             assert len(picture.convert("RGB").getcolors(10**6)) > 10
 
 
-def test_both_kinds_of_output_show_the_same():
-    strength = np.array([[255, 0], [0, 255]], dtype=np.uint8)
-    drawing = Drawing(
-        40,
-        20,
-        (
-            Bar(0, 0, 10, 10, "#ff0000"),
-            Dot(30, 10, 5, "#00ff00"),
-            Line(((0, 18), (20, 18)), "#0000ff", 2),
-            Cells(10, 0, 10, strength, "cells", "#000000"),
-        ),
-    )
-    picture = to_picture(drawing, scale=1)
-    margin = 16
-    for place, colour in {
-        (5, 5): (255, 0, 0),
-        (30, 10): (0, 255, 0),
-        (10, 18): (0, 0, 255),
-        (12, 2): (0, 0, 0),
-        (17, 7): (0, 0, 0),
-        (17, 2): (252, 252, 251),
-    }.items():
-        assert picture.getpixel((place[0] + margin, place[1] + margin)) == colour
-    names = [node.tag.removeprefix(SVG) for node in parsed(to_svg(drawing, ""))]
-    assert names == ["rect", "circle", "polyline", "mask", "rect"]
-
-
-numbers = st.floats(-1e6, 1e6)
-
-
-@given(st.lists(numbers, min_size=1, max_size=80))
-def test_curves_stay_within_their_chart(values):
-    drawing = draw_curves([values], ["accent"], "title", "step")
-    lines = [shape for shape in drawing.shapes if isinstance(shape, Line)]
-    ys = [y for line in lines for _, y in line.points]
-    assert min(ys) >= 29.9
-    assert max(ys) <= drawing.height
-    assert len(lines) <= 12
-    parsed(to_svg(drawing, "chart"))
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.data())
-def test_falling_values(values, data):
-    chosen = data.draw(st.integers(1, len(values)))
-    parsed(to_svg(draw_steps_down(sorted(values, reverse=True), chosen), "chart"))
-
-
-@given(st.lists(st.tuples(st.text(max_size=60), st.floats(0, 1e9)), min_size=1, max_size=9))
-def test_bars_stay_within_their_chart(bars):
-    names, lengths = zip(*bars, strict=True)
-    drawing = draw_bars(names, lengths, ["1"] * len(bars), ["accent"] * len(bars), "title")
-    assert all(s.x + s.width <= 480 for s in drawing.shapes if isinstance(s, Bar))
-    parsed(to_svg(drawing, "chart"))
+def test_a_folder_that_cannot_be_made_is_named(small_run, tmp_path):
+    (tmp_path / "taken").write_bytes(b"")
+    with pytest.raises(OutputError, match=r"taken.*a file is in the way.*choose another folder"):
+        save_figures(small_run, tmp_path / "taken")

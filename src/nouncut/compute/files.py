@@ -58,11 +58,11 @@ def new_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 
 def waiting(path: Path) -> Path:
-    """Return the temporary path that `new_file` writes to."""
-    name = path.name + NEW_SUFFIX
+    """Return the temporary path that `new_file` writes to, different in every process."""
+    suffix = f".{os.getpid()}{NEW_SUFFIX}"
+    name = path.name + suffix
     if len(os.fsencode(name)) > _MAX_NAME_BYTES:
-        digest = hashlib.blake2b(os.fsencode(path.name), digest_size=16).hexdigest()
-        name = digest + NEW_SUFFIX
+        name = hashlib.blake2b(os.fsencode(path.name), digest_size=16).hexdigest() + suffix
     return path.with_name(name)
 
 

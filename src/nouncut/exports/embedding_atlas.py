@@ -46,7 +46,7 @@ def export_embedding_atlas(
     if run.has_array("graph_data"):
         schema = schema.append(pa.field("neighbors", _NEIGHBORS_TYPE))
         columns["--neighbors"] = "neighbors"
-    if run.manifest.get("source_kind") != "features":
+    if run.has_images:
         schema = schema.append(pa.field("image", _IMAGE_TYPE))
         columns["--image"] = "image"
     problems: list[str] = []

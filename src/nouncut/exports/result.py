@@ -28,7 +28,7 @@ class ExportResult:
 
 def require_image_files(run: Run, to: str) -> None:
     """Refuse a run of a features file."""
-    if run.manifest.get("source_kind") == "features":
+    if not run.has_images:
         raise OutputError(
             f"The run {printable_path(run.directory)} was made from a features file, so it has no "
             f"image files for the export to {to}. Set `to` to csv, jsonl or parquet."

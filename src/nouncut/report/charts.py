@@ -1,4 +1,4 @@
-"""Plain charts, drawn from numbers."""
+"""Charts of numbers: bars, curves over steps, a spectrum."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ WIDTH = 480.0
 GAP = 20.0
 HALF_WIDTH = (WIDTH - GAP) / 2
 _PLOT_HEIGHT = 150.0
-# Room for the title above a plot, for numbers to its left, and for those below it.
-_TOP, _LEFT, _BOTTOM = 30.0, 48.0, 26.0
-_RIGHT = 12.0
+# Space around a plot: for the title above it and for the numbers beside and below it.
+_TOP, _LEFT, _BOTTOM, _RIGHT = 30.0, 48.0, 26.0, 12.0
 _ROW = 22.0
 _NAME_WIDTH, _VALUE_WIDTH = 190.0, 44.0
-_LETTERS = 30
-# Curves that vary by less than this share of their values are flat.
+_MAX_LETTERS = 30
+# Curves that vary by less than this share of their values look flat.
 _FLAT = 0.01
-# More points than this run into each other.
-_MANY_POINTS = 60
-# Between the values on an axis; there are at most about twice as many.
-_FEWEST_STEPS = 2.5
+# Curves with more points than this have no dots: they would run into each other.
+_MAX_DOTS = 60
+# The axis has at least this many intervals, and about twice as many at most.
+_MIN_INTERVALS = 2.5
 
 
 def draw_bars(
@@ -32,16 +31,16 @@ def draw_bars(
     colours: Sequence[str],
     title: str,
 ) -> Drawing:
-    """Draw named bars."""
-    room = WIDTH - _NAME_WIDTH - _VALUE_WIDTH
+    """Draw horizontal bars, each with its name before it and its value behind it."""
+    full = WIDTH - _NAME_WIDTH - _VALUE_WIDTH
     longest = max(lengths) or 1.0
     shapes: list[Shape] = [Text(0, 14, title, "ink")]
     for row, (name, length, value, colour) in enumerate(
         zip(names, lengths, values, colours, strict=True)
     ):
         top = _TOP + row * _ROW
-        width = max(room * length / longest, 1.0)
-        short = name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+        width = max(full * length / longest, 1.0)
+        short = name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
         shapes += [
             Text(_NAME_WIDTH - 10, top + 12, short, anchor="end"),
             Bar(_NAME_WIDTH, top + 2, width, _ROW - 10, colour),
@@ -57,39 +56,34 @@ def draw_curves(
     unit: str,
     width: float = WIDTH,
 ) -> Drawing:
-    """Draw curves over steps."""
-    axis = _Axis(len(curves[0]), [value for curve in curves for value in curve], width)
-    shapes = axis.frame(title, unit)
+    """Draw curves over equal steps, on one scale."""
+    axes = _Axes(len(curves[0]), [value for curve in curves for value in curve], width)
+    shapes = axes.frame(title, unit)
     for curve, colour in zip(curves, colours, strict=True):
-        shapes += axis.curve(curve, colour)
-    return Drawing(width, axis.height, tuple(shapes))
+        shapes += axes.curve(curve, colour)
+    return Drawing(width, axes.height, tuple(shapes))
 
 
-def draw_steps_down(values: Sequence[float], chosen: int) -> Drawing:
-    """Draw falling values, of which the first so many were chosen."""
-    axis = _Axis(len(values), values, WIDTH)
-    shapes = axis.frame("", "eigenvalue number")
-    beyond = chosen < len(values)
-    place = axis.x(chosen - 0.5 if beyond else chosen - 1)
-    near_right = place > WIDTH - 90
-    shapes += [
-        Line(((place, _TOP - 8), (place, _TOP + _PLOT_HEIGHT)), "quiet"),
-        Text(
-            place + (-6 if near_right else 6),
-            _TOP - 8,
-            f"K = {chosen:,}",
-            "ink",
-            "end" if near_right else "start",
-        ),
-    ]
-    if beyond:
-        shapes += axis.curve(values, "quiet")
-    shapes += axis.curve(values[:chosen], "accent")
-    return Drawing(WIDTH, axis.height, tuple(shapes))
+def draw_spectrum(values: Sequence[float], n_used: int) -> Drawing:
+    """Draw descending eigenvalues with a line after the first `n_used`."""
+    axes = _Axes(len(values), values, WIDTH)
+    shapes = axes.frame("", "eigenvalue number")
+    has_rest = n_used < len(values)
+    x = axes.x(n_used - 0.5 if has_rest else n_used - 1)
+    shapes.append(Line(((x, _TOP - 8), (x, _TOP + _PLOT_HEIGHT)), "quiet"))
+    label = f"K = {n_used:,}"
+    if x > WIDTH - 90:
+        shapes.append(Text(x - 6, _TOP - 8, label, "ink", "end"))
+    else:
+        shapes.append(Text(x + 6, _TOP - 8, label, "ink"))
+    if has_rest:
+        shapes += axes.curve(values, "quiet")
+    shapes += axes.curve(values[:n_used], "accent")
+    return Drawing(WIDTH, axes.height, tuple(shapes))
 
 
 def side_by_side(drawings: Sequence[Drawing]) -> Drawing:
-    """Put drawings next to each other."""
+    """Put drawings beside each other."""
     shapes: list[Shape] = []
     left = 0.0
     for drawing in drawings:
@@ -108,59 +102,56 @@ def stacked(drawings: Sequence[Drawing]) -> Drawing:
     return Drawing(WIDTH, top - GAP, tuple(shapes))
 
 
-class _Axis:
-    """Where values at equally spaced places lie on a chart."""
+class _Axes:
+    """The axes of a chart of values over equal steps."""
 
-    def __init__(self, n_places: int, values: Sequence[float], width: float) -> None:
-        self.n_places, self.width = n_places, width
+    def __init__(self, n_steps: int, values: Sequence[float], width: float) -> None:
+        self.n_steps, self.width = n_steps, width
         self.height = _TOP + _PLOT_HEIGHT + _BOTTOM
-        self.ticks = _round_values(min(values), max(values))
+        self.ticks = _ticks(min(values), max(values))
 
-    def x(self, place: float) -> float:
-        """Return where a place is, counted from 0."""
-        return _LEFT + (self.width - _LEFT - _RIGHT) * place / max(self.n_places - 1, 1)
+    def x(self, step: float) -> float:
+        return _LEFT + (self.width - _LEFT - _RIGHT) * step / max(self.n_steps - 1, 1)
 
     def y(self, value: float) -> float:
-        """Return where a value is."""
         highest, lowest = self.ticks[-1], self.ticks[0]
         return _TOP + _PLOT_HEIGHT * (highest - value) / (highest - lowest)
 
     def frame(self, title: str, unit: str) -> list[Shape]:
-        """Return the title, lines at round values and what is written at the axes."""
+        """Return the title, the grid lines and the labels of both axes."""
         base = _TOP + _PLOT_HEIGHT
         shapes: list[Shape] = [Text(0, 14, title, "ink")] if title else []
         for value in self.ticks:
             y = self.y(value)
             shapes.append(Line(((_LEFT - 4, y), (self.width, y)), "line"))
-            shapes.append(Text(_LEFT - 10, y + 4, _shown(value), anchor="end", size=11))
+            shapes.append(Text(_LEFT - 10, y + 4, _number(value), anchor="end", size=11))
         shapes.append(Text(self.x(0), base + 18, "1", anchor="middle", size=11))
-        last, right = f"{self.n_places:,}", self.x(self.n_places - 1)
+        last, right = f"{self.n_steps:,}", self.x(self.n_steps - 1)
         shapes.append(Text(right, base + 18, last, anchor="middle", size=11))
         middle = (self.x(0) + right) / 2
         shapes.append(Text(middle, base + 18, unit, anchor="middle", size=11))
         return shapes
 
     def curve(self, values: Sequence[float], colour: str) -> list[Shape]:
-        """Return a curve that begins at the first place."""
-        points = tuple((self.x(place), self.y(value)) for place, value in enumerate(values))
+        """Return a curve that begins at the first step."""
+        points = tuple((self.x(step), self.y(value)) for step, value in enumerate(values))
         shapes: list[Shape] = [Line(points, colour, 2.0)] if len(points) > 1 else []
-        if self.n_places <= _MANY_POINTS:
+        if self.n_steps <= _MAX_DOTS:
             shapes += [Dot(x, y, 3.0, colour) for x, y in points]
         return shapes
 
 
-def _round_values(low: float, high: float) -> list[float]:
-    """Return equally spaced round values from below the lowest to above the highest."""
-    # Values that hardly differ are to look flat.
-    least = _FLAT * max(abs(low), abs(high)) or 1.0
-    missing = max(0.0, least - (high - low)) / 2
+def _ticks(low: float, high: float) -> list[float]:
+    """Return equally spaced round values from below `low` to above `high`."""
+    smallest_range = _FLAT * max(abs(low), abs(high)) or 1.0
+    missing = max(0.0, smallest_range - (high - low)) / 2
     low, high = low - missing, high + missing
-    rough = (high - low) / _FEWEST_STEPS
+    rough = (high - low) / _MIN_INTERVALS
     magnitude = 10.0 ** math.floor(math.log10(rough))
     step = magnitude * max(factor for factor in (1, 2, 5) if factor * magnitude <= rough)
     first, last = math.floor(low / step), math.ceil(high / step)
     return [number * step for number in range(first, max(last, first + 1) + 1)]
 
 
-def _shown(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,4 +1,4 @@
-"""Small drawings that can be had as SVG and as pixels."""
+"""Drawings of a few simple shapes, rendered as SVG or as pixels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-# The page's own colours by the names they have there, with those of its light side.
+# The page's colour variables, with their values in the light theme.
 COLOURS = {
-    "ground": "#fcfcfb",
+    "background": "#fcfcfb",
     "ink": "#1b1c1e",
     "quiet": "#62666d",
     "line": "#d9d9d4",
     "accent": "#2c5f8d",
 }
-# Pixels are drawn larger and then made smaller, so that edges are smooth.
+# Pixels are drawn at twice the size and then averaged, so that edges are smooth.
 _SMOOTHING = 2
-# Around a drawing that is a file by itself.
+# Around a drawing that is saved as a file.
 _MARGIN = 16.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
@@ -72,7 +72,7 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A square of cells, from nothing to full colour."""
+    """A square matrix of cells, from transparent (0) to full colour (255)."""
 
     x: float
     y: float
@@ -87,7 +87,7 @@ Shape = Line | Bar | Dot | Text | Cells
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes on a sheet."""
+    """Shapes within a rectangle."""
 
     width: float
     height: float
@@ -95,7 +95,7 @@ class Drawing:
 
 
 def to_svg(drawing: Drawing, label: str, *, for_page: bool = True) -> str:
-    """Return a drawing as SVG."""
+    """Return a drawing as SVG: coloured by the page, or with a margin and fixed colours."""
     edge = 0.0 if for_page else _MARGIN
     width, height = drawing.width + 2 * edge, drawing.height + 2 * edge
     sides = _attributes(width=width, height=height)
@@ -106,23 +106,23 @@ def to_svg(drawing: Drawing, label: str, *, for_page: bool = True) -> str:
         f'{"" if for_page else f" {sides}"} role="img" aria-label="{_escaped(label)}">'
     ]
     if not for_page:
-        lines.append(f'<rect x="{corner}" y="{corner}" {sides} fill="{COLOURS["ground"]}"/>')
+        lines.append(f'<rect x="{corner}" y="{corner}" {sides} fill="{COLOURS["background"]}"/>')
     lines += [_shape_svg(shape, for_page) for shape in drawing.shapes]
     return "\n".join([*lines, "</svg>"])
 
 
 def to_picture(drawing: Drawing, scale: float = 3.0) -> Image.Image:
-    """Return a drawing as pixels."""
+    """Return a drawing as pixels, in fixed colours and with a margin."""
     width, height = drawing.width + 2 * _MARGIN, drawing.height + 2 * _MARGIN
     size = (round(width * scale), round(height * scale))
-    picture = Image.new("RGB", (size[0] * _SMOOTHING, size[1] * _SMOOTHING), COLOURS["ground"])
+    picture = Image.new("RGB", (size[0] * _SMOOTHING, size[1] * _SMOOTHING), COLOURS["background"])
     for shape in drawing.shapes:
         _paint(picture, moved(shape, _MARGIN, _MARGIN), scale * _SMOOTHING)
     return picture.resize(size, Image.Resampling.BOX)
 
 
 def moved(shape: Shape, right: float, down: float) -> Shape:
-    """Return a shape elsewhere."""
+    """Return a shape moved right and down."""
     if isinstance(shape, Line):
         return replace(shape, points=tuple((x + right, y + down) for x, y in shape.points))
     return replace(shape, x=shape.x + right, y=shape.y + down)
@@ -142,16 +142,16 @@ def _shape_svg(shape: Shape, for_page: bool) -> str:
     if isinstance(shape, Dot):
         return f'<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius)} fill="{colour}"/>'
     if isinstance(shape, Text):
-        place = _attributes(x=shape.x, y=shape.y, font_size=shape.size)
+        position = _attributes(x=shape.x, y=shape.y, font_size=shape.size)
         return (
-            f'<text {place} font-family="{_FONT}" text-anchor="{shape.anchor}" '
+            f'<text {position} font-family="{_FONT}" text-anchor="{shape.anchor}" '
             f'fill="{colour}">{_escaped(shape.text)}</text>'
         )
     return _cells_svg(shape, colour)
 
 
 def _cells_svg(cells: Cells, colour: str) -> str:
-    """Return a rectangle of the colour, seen through a picture: so it can change with the page."""
+    """Return a coloured rectangle with the cells as its mask, so that the theme can recolour it."""
     file = io.BytesIO()
     Image.fromarray(cells.strength).save(file, "PNG", optimize=True)
     data = b64encode(file.getvalue()).decode()
@@ -179,8 +179,8 @@ def _paint(picture: Image.Image, shape: Shape, scale: float) -> None:
         brush.circle((shape.x * scale, shape.y * scale), shape.radius * scale, fill=colour)
     elif isinstance(shape, Text):
         font = ImageFont.load_default(shape.size * scale)
-        place = (shape.x * scale, shape.y * scale)
-        brush.text(place, _shown(shape.text), fill=colour, font=font, anchor=_ANCHORS[shape.anchor])
+        start, anchor = (shape.x * scale, shape.y * scale), _ANCHORS[shape.anchor]
+        brush.text(start, _printable(shape.text), fill=colour, font=font, anchor=anchor)
     else:
         side = round(shape.side * scale)
         mask = Image.fromarray(shape.strength).resize((side, side), Image.Resampling.NEAREST)
@@ -201,12 +201,12 @@ def _number(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def _shown(text: str) -> str:
-    """Return text with nothing that XML or a font cannot take."""
+def _printable(text: str) -> str:
+    """Replace characters that XML or a font cannot take."""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
 
 
 def _escaped(text: str) -> str:
-    return escape(_shown(text))
+    return escape(_printable(text))

@@ -1,4 +1,4 @@
-"""What a run's manifest says, in words: the model, the number of clusters, settings, times."""
+"""The manifest in words: the model, the number of clusters, settings and times."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from nouncut.compute.progress import shown_seconds
 from nouncut.runs.settings import shown_settings
 
-# From tests on made data: nine in ten are right above the first, one in seven below the second.
+# On synthetic data, nine in ten estimates are right above the first, one in seven below the second.
 _SURE = 0.6
 _UNSURE = 0.4
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Which model saw the images."""
+    """The model that encoded the images."""
 
     name: str
     is_embedded: bool
@@ -27,7 +27,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """How the number of clusters came about."""
+    """How the number of clusters was found, with the scores of candidates relative to the best."""
 
     verdict: str
     explanation: str
@@ -36,45 +36,45 @@ class CountFacts:
 
 
 def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
-    """Describe the model of a run."""
+    """Describe the model of a run and what to expect from it."""
     model = manifest.get("model") or {}
     is_embedded = bool(model.get("embedded"))
     if manifest.get("source_kind") == "features":
         name = model.get("name") or "ready-made features"
-        meaning = "The features came from a file, so the report has no pictures to show."
+        meaning = "The features came from a file, so the report has no images to show."
     elif is_embedded:
         name = model.get("name") or "mini"
         meaning = (
             "This is the small model that comes with nouncut. It needs no download and is not "
-            "CLIP: it knows the 1,000 everyday things of ImageNet. What lies far from them "
-            "(faces, documents, paintings) it tells apart by looks more than by meaning, and "
-            "names can be off."
+            "CLIP: it knows the 1,000 classes of ImageNet. Other images (faces, documents, "
+            "paintings) are grouped by how they look rather than by what they mean, and names "
+            "can be wrong."
         )
     elif model.get("name"):
         name = model["name"]
-        meaning = "A model that was trained on images with captions, so it knows what words mean."
+        meaning = "This model was trained on images with captions, so it understands words."
     else:
-        name, meaning = "unknown", "The run does not say which model it was made with."
+        name, meaning = "unknown", "The run does not say which model was used."
     return ModelFacts(str(name), is_embedded, meaning, str(model.get("reason") or ""))
 
 
 def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
-    """Describe how sure the number of clusters is."""
+    """Describe how reliable the number of clusters is."""
     n_clusters = int(manifest["n_clusters"])
     count = manifest.get("cluster_count")
     if not count:
-        asked = "1 cluster was" if n_clusters == 1 else f"{n_clusters:,} clusters were"
-        return CountFacts("given", f"{asked} asked for; the number was not estimated.", None, ())
+        given = "1 cluster was" if n_clusters == 1 else f"{n_clusters:,} clusters were"
+        return CountFacts("given", f"{given} asked for; the number was not estimated.", None, ())
     confidence = float(count.get("confidence") or 0)
     if confidence >= _SURE:
         verdict = "quite sure"
-        words = "The images fall apart clearly at this number."
+        words = "The images separate clearly into this number of groups."
     elif confidence >= _UNSURE:
         verdict = "a fair guess"
-        words = "Other numbers divide the images nearly as well: look at the runners-up."
+        words = "Other numbers divide the images almost as well: compare the runners-up."
     else:
         verdict = "unsure"
-        words = "The images have no clear number of groups: treat this one as a starting point."
+        words = "The images have no clear number of groups: treat this one as a first guess."
     pairs = [(int(number), float(score or 0)) for number, score in count.get("candidates") or []]
     best = max((score for _, score in pairs), default=0) or 1.0
     shares = tuple((number, max(0.0, score / best)) for number, score in pairs)
@@ -96,7 +96,7 @@ def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """List how long the stages of a run took."""
+    """List the stages of a run with their times, and those relative to the longest."""
     seconds = {
         stage: float(time) for stage, time in (manifest.get("seconds") or {}).items() if time
     }
@@ -105,7 +105,7 @@ def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
 
 
 def shown_date(text: str | None) -> str:
-    """Return a date of the manifest as people write it."""
+    """Return an ISO date as people write it; other text unchanged."""
     try:
         date = datetime.fromisoformat(text or "")
     except ValueError:

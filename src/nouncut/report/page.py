@@ -1,4 +1,4 @@
-"""What goes on the page, as plain data."""
+"""The contents of the page as plain data, before any HTML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow.compute as pc
 
 from nouncut.errors import printable_path
-from nouncut.report.commands import NextStep, names_command, next_steps
 from nouncut.report.facts import (
     CountFacts,
     ModelFacts,
@@ -22,19 +21,20 @@ from nouncut.report.facts import (
     shown_date,
 )
 from nouncut.report.figures import Figure, method_figures
-from nouncut.report.pictures import (
-    Picture,
-    PicturePlan,
-    describe_pictures,
-    distinct_pictures,
-    plan_pictures,
+from nouncut.report.next_steps import NextStep, names_command, next_steps
+from nouncut.report.shown_images import (
+    ShownImage,
+    ThumbnailPlan,
+    describe_images,
+    distinct_images,
+    plan_thumbnails,
 )
 from nouncut.runs.run import Run
 
 _MAX_OUTLIERS = 48
 _MAX_SKIPPED_PER_REASON = 200
 _MAX_NOUNS = 400
-# A second choice below this is none.
+# Second choices with less confidence are not shown.
 _LEAST_SECOND_CHOICE = 0.01
 
 
@@ -49,8 +49,8 @@ class ClusterSection:
     size: int
     share: float
     cohesion: float | None
-    exemplars: list[Picture]
-    borderline: list[Picture]
+    exemplars: list[ShownImage]
+    borderline: list[ShownImage]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class SkippedGroup:
 
 @dataclass(frozen=True)
 class Page:
-    """All that the report says; `describe_run` makes one."""
+    """Everything that the templates show."""
 
     title: str
     sources: list[str]
     finished: str
-    has_pictures: bool
+    has_images: bool
     n_images: int
     n_copies: int
     n_outliers: int
@@ -77,7 +77,7 @@ class Page:
     model: ModelFacts
     count: CountFacts
     clusters: list[ClusterSection]
-    outliers: list[Picture]
+    outliers: list[ShownImage]
     skipped: list[SkippedGroup]
     warnings: list[str]
     settings: list[tuple[str, str]]
@@ -88,36 +88,36 @@ class Page:
     steps: list[NextStep]
     names_command: str
     figures: list[Figure]
-    plan: PicturePlan
+    plan: ThumbnailPlan
 
-    def pictures(self) -> dict[int, Picture]:
-        """Return all images that are shown."""
-        strips = chain.from_iterable((c.exemplars, c.borderline) for c in self.clusters)
-        return {picture.row: picture for strip in (*strips, self.outliers) for picture in strip}
+    def shown_images(self) -> dict[int, ShownImage]:
+        """Return all images that are shown, by their rows."""
+        grids = chain.from_iterable((c.exemplars, c.borderline) for c in self.clusters)
+        return {image.row: image for grid in (*grids, self.outliers) for image in grid}
 
 
 def describe_run(run: Run) -> Page:
-    """Describe a run as a page."""
+    """Collect the contents of a run's page."""
     manifest = run.manifest
     nouns = (manifest.get("nouns") or {}).get("words") or []
-    plan = plan_pictures(run.assignments.num_rows, run.clusters.num_rows)
+    plan = plan_thumbnails(len(run.assignments), len(run.clusters))
     outlier_rows, n_outliers = _outlier_rows(run)
     clusters = run.clusters.to_pylist()
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
-    pictures = describe_pictures(run, chain(listed, outlier_rows))
+    images = describe_images(run, chain(listed, outlier_rows))
     return Page(
         title=_title(run),
         sources=[printable_path(source) for source in manifest.get("source") or []],
         finished=shown_date(manifest.get("finished")),
-        has_pictures=manifest.get("source_kind") != "features",
-        n_images=run.assignments.num_rows,
+        has_images=run.has_images,
+        n_images=len(run.assignments),
         n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
-        n_skipped=run.images.num_rows - run.assignments.num_rows,
+        n_skipped=len(run.images) - len(run.assignments),
         model=describe_model(manifest),
         count=describe_count(manifest),
-        clusters=[_section(one, pictures, plan, run.assignments.num_rows) for one in clusters],
-        outliers=distinct_pictures([pictures[row] for row in outlier_rows], _MAX_OUTLIERS),
+        clusters=[_section(one, images, plan, len(run.assignments)) for one in clusters],
+        outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
         skipped=_skipped(run),
         warnings=[str(warning) for warning in manifest.get("warnings") or []],
         settings=describe_settings(manifest),
@@ -135,17 +135,18 @@ def describe_run(run: Run) -> Page:
 def _title(run: Run) -> str:
     sources = [str(source) for source in run.manifest.get("source") or []]
     name = PurePath(sources[0]).name if sources else ""
-    if name in ("", "..") and run.assignments.num_rows:
+    if name in ("", ".."):
         name = (run.common_folder() or PurePath()).name
     more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
     return printable_path(name or "Images") + more
 
 
 def _section(
-    cluster: dict[str, Any], pictures: dict[int, Picture], plan: PicturePlan, n_images: int
+    cluster: dict[str, Any], images: dict[int, ShownImage], plan: ThumbnailPlan, n_images: int
 ) -> ClusterSection:
-    typical = [pictures[row] for row in cluster["exemplars"]]
-    exemplars = distinct_pictures(typical, plan.n_exemplars)
+    typical = [images[row] for row in cluster["exemplars"]]
+    exemplars = distinct_images(typical, plan.n_exemplars)
+    unsure = [images[row] for row in cluster["borderline"]]
     return ClusterSection(
         number=cluster["cluster"],
         name=cluster["name"] or "",
@@ -155,30 +156,26 @@ def _section(
         share=cluster["size"] / max(1, n_images),
         cohesion=cluster["cohesion"],
         exemplars=exemplars,
-        borderline=_unsure(cluster, pictures, exemplars, plan.n_borderline),
+        borderline=distinct_images(_with_second_choice(unsure, exemplars), plan.n_borderline),
     )
 
 
-def _unsure(
-    cluster: dict[str, Any],
-    pictures: dict[int, Picture],
-    exemplars: Sequence[Picture],
-    limit: int,
-) -> list[Picture]:
-    """Return the least sure images that have a second choice and are not shown as typical."""
-    shown = {picture.content or picture.row for picture in exemplars}
-    unsure = [
-        picture
-        for picture in (pictures[row] for row in cluster["borderline"])
-        if (picture.content or picture.row) not in shown
-        and picture.second_cluster is not None
-        and (picture.second_confidence or 0) >= _LEAST_SECOND_CHOICE
+def _with_second_choice(
+    images: Sequence[ShownImage], exemplars: Sequence[ShownImage]
+) -> list[ShownImage]:
+    """Return the images that have a second choice and are not among the exemplars."""
+    shown = {image.identity for image in exemplars}
+    return [
+        image
+        for image in images
+        if image.identity not in shown
+        and image.second_cluster is not None
+        and (image.second_confidence or 0) >= _LEAST_SECOND_CHOICE
     ]
-    return distinct_pictures(unsure, limit)
 
 
 def _outlier_rows(run: Run) -> tuple[list[int], int]:
-    """Return the rows of the least sure outliers, and how many outliers there are."""
+    """Return the rows of the least sure outliers, and the number of all outliers."""
     rows = pc.indices_nonzero(run.assignments["outlier"].combine_chunks())
     order = pc.sort_indices(run.assignments["confidence"].take(rows))
     # Copies are shown once, so take more than will be shown.
@@ -186,6 +183,7 @@ def _outlier_rows(run: Run) -> tuple[list[int], int]:
 
 
 def _skipped(run: Run) -> list[SkippedGroup]:
+    """Group skipped files by reason, the most frequent reason first."""
     files = sorted(run.skipped, key=lambda file: file.reason or "")
     groups = [
         (reason, list(group)) for reason, group in groupby(files, lambda file: file.reason or "")
@@ -193,7 +191,7 @@ def _skipped(run: Run) -> list[SkippedGroup]:
     groups.sort(key=lambda group: -len(group[1]))
     return [
         SkippedGroup(
-            reason=reason or "no reason is known",
+            reason=reason or "unknown reason",
             n_files=len(group),
             shown_paths=[printable_path(file.path) for file in group[:_MAX_SKIPPED_PER_REASON]],
         )

@@ -1,4 +1,4 @@
-"""The page as text: templates, styles, scripts, and what the browser is told to permit."""
+"""The page as HTML: templates, styles, scripts and the content security policy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nouncut.images.thumbnails import Thumbnail
-from nouncut.report.records import as_json
+from nouncut.report.script_data import as_json
 
 _TEMPLATE = "page.html.j2"
-_STYLES = ("base", "head", "overview", "map", "gallery", "lightbox", "rest", "media")
-# Runs before anything is shown, so that nothing changes its colour or jumps.
+_STYLES = ("base", "bar", "overview", "map", "gallery", "lightbox", "sections", "responsive")
+# Runs before the page is drawn, so that it never flashes in the wrong colours.
 _FIRST_SCRIPT = "theme"
-# Each may use what those before it define.
+# In the order of loading: each script uses the ones before it.
 _SCRIPTS = (
     "data",
     "thumbnails",
@@ -41,7 +41,7 @@ _SCRIPTS = (
 def render_page(
     thumbnail: Callable[[int], Thumbnail], image_sources: str, **content: Any
 ) -> Iterator[str]:
-    """Yield the page in pieces; a picture is read when its turn comes."""
+    """Yield the page in pieces; each thumbnail is read when it is needed."""
     environment = Environment(
         loader=PackageLoader("nouncut.report"),
         autoescape=True,
@@ -50,7 +50,7 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters |= {"counted": counted, "percent": percent, "json": as_json}
-    # Macros see globals, not what a template is given.
+    # Macros see globals, but not the variables of the template.
     environment.globals["thumbnail"] = thumbnail
     style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
     first, *scripts = (_asset(f"{name}.js") for name in (_FIRST_SCRIPT, *_SCRIPTS))
@@ -64,7 +64,7 @@ def render_page(
 
 
 def _policy(image_sources: str, style: str, *scripts: str) -> str:
-    """Return the content security policy: the page's own style and scripts, and its pictures."""
+    """Return a policy that allows only the page's own style, scripts and images."""
     return (
         f"default-src 'none'; img-src {image_sources}; style-src {_source_hash(style)}; "
         f"script-src {' '.join(map(_source_hash, scripts))}; base-uri 'none'; form-action 'none'"
@@ -80,12 +80,12 @@ def _asset(name: str) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with what it counts."""
+    """Return a number with its noun, such as "1 image" or "2 images"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def percent(share: float | None) -> str:
-    r"""Return a share in percent; only what is all or nothing is shown as 100 or 0."""
+    """Return a share in percent; 0 % and 100 % only for exactly none and all."""
     if share is None or share != share:
         return "unknown"
     if 0 < share < 0.005:

@@ -1,28 +1,23 @@
-"""From a run to its ``report.html``."""
+"""Write ``report.html``, the page of a run."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
-from uuid import uuid4
 
-from nouncut.compute.files import NEW_SUFFIX
+from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.compute.progress import Progress
 from nouncut.images.thumbnails import Original, Thumbnail, make_thumbnails
 from nouncut.report.page import Page, describe_run
-from nouncut.report.records import describe_images, file_blocks, thumbnail_blocks
 from nouncut.report.render import render_page
-from nouncut.runs.directory import explained
+from nouncut.report.script_data import file_blocks, report_data, thumbnail_blocks
 from nouncut.runs.run import Run
 
 THUMBNAILS = "report-thumbnails"
 
 _STAGE = "making thumbnails"
-# A page on a disk has no origin, so 'self' alone would not let it load a file beside it.
+# A page opened from a disk has no origin, so 'self' alone would block the thumbnails beside it.
 _FILES_BESIDE = "data: 'self' file:"
 
 
@@ -33,88 +28,96 @@ def write_report(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> Path:
-    """Write a run's report: one HTML file with all its pictures inside.
+    """Write the report of a run: one HTML page with all thumbnails inside.
 
-    The page loads nothing from a network, and nothing that a file's or cluster's name says can
-    run in it. It can be written again at any time; thumbnails are kept in the run directory, so
-    that is quick and works without the original images. Above 10,000 images, the page takes the
-    thumbnails of all but the typical images from that folder.
+    The page loads nothing from a network and runs no scripts but its own, whatever files and
+    clusters are called. Thumbnails are kept in the run directory, so a report can be written again
+    quickly, even without the original images. Above 10,000 images, the page loads most thumbnails
+    from that folder.
 
     Parameters
     ----------
     run : Run
         A finished run.
     names : mapping of int to str, optional
-        Names for clusters by their numbers, see `nouncut.runs.renames.read_names`; by default those that
-        are kept with the run.
+        New names of clusters by their numbers; by default those saved with the run.
     progress : callable, optional
-        Called with the stage ("making thumbnails"), the number done and of all.
+        Called with the stage ("making thumbnails"), the number done and the total.
     n_jobs : int, default=-1
-        Threads that make thumbnails; all cores by default.
+        Number of threads that make thumbnails; -1 for all cores.
 
     Returns
     -------
     Path
-        The report, ``report.html`` in the run directory.
+        ``report.html`` in the run directory.
 
     Raises
     ------
-    nouncut.errors.OutputError
-        If the run is damaged, or if the report cannot be written. A report that was there is
-        intact.
+    InputError
+        If a file of the run is missing or damaged.
+    OutputError
+        If the report cannot be written. An earlier report stays intact.
 
     Examples
     --------
     >>> import tempfile
+    >>> import pyarrow as pa
     >>> from nouncut.report.write import write_report
-    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
+    >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
     >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> from nouncut.runs.tables import images_table
+    >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
     ...     manifest={"source": ["/home/me/pets"]},
-    ...     assignments=ASSIGNMENTS_SCHEMA.empty_table(),
-    ...     clusters=CLUSTERS_SCHEMA.empty_table(),
-    ...     images=images_table([]),
+    ...     assignments=pa.Table.from_pylist(
+    ...         [{"path": "/home/me/pets/rex.jpg", "cluster": 0, "outlier": False}],
+    ...         schema=ASSIGNMENTS_SCHEMA,
+    ...     ),
+    ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
+    ...     images=images_table(["/home/me/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
-    ...     report = write_report(writer.finish(contents))
-    ...     report.name, "<h1" in report.read_text(encoding="utf-8")
+    ...     report = write_report(writer.finish(contents), names={0: "My dogs"})
+    ...     report.name, "My dogs" in report.read_text(encoding="utf-8")
     ('report.html', True)
     """
     if names is not None:
         run = replace(run, new_names=names)
     page = describe_run(run)
-    maker = _ThumbnailMaker(run, page, progress, n_jobs)
-    with explained(run.directory), _replacing(run.report) as file:
-        for piece in _pieces(run, page, maker):
-            # The manifest of a stranger's run may hold halves of characters.
+    thumbnails = _ThumbnailMaker(run, page, progress, n_jobs)
+    remedy = "copy the run to another folder and write the report there"
+    with (
+        explained_writing("the report", run.directory, remedy),
+        atomic_file(run.report) as file,
+    ):
+        for piece in _pieces(run, page, thumbnails):
+            # A manifest from elsewhere may hold lone surrogates, which UTF-8 cannot encode.
             file.write(piece.encode("utf-8", "replace"))
     return run.report
 
 
 class _ThumbnailMaker:
-    """Makes the pictures of a report and tells how far it is."""
+    """Makes the thumbnails of a report and reports progress over all of them."""
 
     def __init__(self, run: Run, page: Page, progress: Progress | None, n_jobs: int | None) -> None:
         self.folder, self.plan, self.n_jobs = run.directory / THUMBNAILS, page.plan, n_jobs
         self.progress = progress
-        self.originals = {
-            row: Original(picture.path, picture.content)
-            for row, picture in (page.pictures() if page.has_pictures else {}).items()
+        self.shown_originals = {
+            row: Original(image.path, image.content)
+            for row, image in (page.shown_images() if page.has_images else {}).items()
         }
-        n_rest = page.n_images if page.has_pictures else 0
-        self.done, self.total = 0, len(self.originals) + n_rest
+        self.done = 0
+        self.total = len(self.shown_originals) + (page.n_images if page.has_images else 0)
 
     def shown(self) -> dict[int, Thumbnail]:
-        """Make the pictures that the page shows in any case."""
-        made = self._make(self.originals, self.plan.side)
-        self._tell(len(made))
+        """Make the large thumbnails of the images that the page shows."""
+        made = self._make(self.shown_originals, self.plan.side)
+        self._report(len(made))
         return made
 
     def small(self, originals: dict[int, Original], n_images: int) -> dict[int, Thumbnail]:
-        """Make those of a block of images that are not shown."""
+        """Make the small thumbnails of a block of `n_images` images."""
         made = self._make(originals, self.plan.small_side)
-        self._tell(n_images)
+        self._report(n_images)
         return made
 
     def _make(self, originals: dict[int, Original], side: int) -> dict[int, Thumbnail]:
@@ -124,43 +127,28 @@ class _ThumbnailMaker:
             originals,
             self.folder,
             side,
-            progress=lambda stage, done, _: self._tell(0, done % len(originals)),
+            # The last call, with all done, is left to the callers: they know the block's size.
+            progress=lambda stage, done, total: self._report(0, done % total),
             n_jobs=self.n_jobs,
         )
 
-    def _tell(self, n_done: int, n_under_way: int = 0) -> None:
+    def _report(self, n_done: int, n_under_way: int = 0) -> None:
         self.done += n_done
         if self.progress is not None and n_done + n_under_way:
             self.progress(_STAGE, self.done + n_under_way, self.total)
 
 
-def _pieces(run: Run, page: Page, maker: _ThumbnailMaker) -> Iterator[str]:
-    thumbnails = maker.shown()
+def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:
+    shown = thumbnails.shown()
     is_inline = page.plan.is_inline
-    data = describe_images(run)
-    data["thumbnails"] = None if is_inline else f"{THUMBNAILS}/{page.plan.small_side}"
-
-    def small_blocks() -> Iterator[list[str | int | list[str]]]:
-        return thumbnail_blocks(run, set(thumbnails), maker.small, is_inline)
-
+    data = report_data(run, None if is_inline else f"{THUMBNAILS}/{page.plan.small_side}")
+    blocks = thumbnail_blocks(run, set(shown), thumbnails.small, is_inline)
     return render_page(
-        thumbnails.__getitem__,
+        shown.__getitem__,
         "data:" if is_inline else _FILES_BESIDE,
         page=page,
         data=data,
         has_map="x" in data["columns"],
         file_blocks=file_blocks(run),
-        thumbnail_blocks=small_blocks() if page.has_pictures else (),
+        thumbnail_blocks=blocks if page.has_images else (),
     )
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when all is written."""
-    unfinished = path.with_name(f"{path.name}.{uuid4().hex}{NEW_SUFFIX}")
-    try:
-        with unfinished.open("xb") as file:
-            yield file
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from nouncut.runs.collection import (
     check_enough,
@@ -19,6 +20,7 @@ from nouncut.runs.grouping import draw_map, group_images, prepare_comparison
 from nouncut.runs.job import Job, recorded_warnings
 from nouncut.runs.output import content_digest, earlier_run
 from nouncut.runs.run import Run
+from nouncut.runs.settings import Settings
 from nouncut.runs.tables import path_texts
 from nouncut.runs.vocabulary import encode_vocabulary
 from nouncut.runs.writer import RunWriter
@@ -32,12 +34,7 @@ def make_run(
 ) -> Run:
     """Cluster images and write the run, unless the directory already holds it."""
     n_clusters = job.settings.n_clusters
-    digest = job.settings.digest(sources)
-    request = {
-        "digest": digest,
-        "source": path_texts(sources),
-        "settings": job.settings.to_json(),
-    }
+    request = run_request(sources, job.settings)
     source = open_sources(sources)
     check_enough(count_images(source), n_clusters)
     with RunWriter(directory) as writer, recorded_warnings() as messages:
@@ -50,7 +47,7 @@ def make_run(
                 on_estimate(estimate_run(images, model.encoder, job))
             collection = read_collection(source, images, model, job)
         check_enough(len(collection), n_clusters)
-        content = content_digest(collection, digest)
+        content = content_digest(collection, request["digest"])
         if run := earlier_run(directory, content, collection.n_encoded):
             return run
         vocabulary = encode_vocabulary(collection, job)
@@ -61,3 +58,12 @@ def make_run(
         about = {"content": content, "seconds": job.seconds, "warnings": messages()}
         contents.manifest.update(request | about)
         return writer.finish(contents)
+
+
+def run_request(sources: Sequence[str], settings: Settings) -> dict[str, Any]:
+    """Return the fields of the manifest that describe what was asked for."""
+    return {
+        "digest": settings.digest(sources),
+        "source": path_texts(sources),
+        "settings": settings.to_json(),
+    }

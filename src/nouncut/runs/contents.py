@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.threads import count_threads
 from nouncut.method.familiarity import least_familiarity
+from nouncut.method.membership import Membership
 from nouncut.runs.collection import Collection
 from nouncut.runs.exemplars import borderline_images, cohesion, typical_images
 from nouncut.runs.fitted import fitted_arrays
@@ -42,17 +44,18 @@ def run_contents(
     """Gather everything that is written to the run directory."""
     with job.stage("writing the run"):
         return RunContents(
-            manifest=_manifest(collection, vocabulary, groups, job),
-            assignments=_assignments(collection, groups),
-            clusters=_clusters(collection, groups),
+            manifest=result_manifest(collection, vocabulary, groups, job),
+            assignments=assignments_table(path_texts(collection.images.paths), groups),
+            clusters=clusters_table(groups, collection.images.hashes),
             images=_images(collection),
             arrays=_arrays(collection, groups) | {"layout": points},
         )
 
 
-def _manifest(
+def result_manifest(
     collection: Collection, vocabulary: Vocabulary | None, groups: Groups, job: Job
 ) -> dict[str, Any]:
+    """Return the fields of the manifest that describe the result."""
     return {
         "source_kind": collection.source,
         "model": _model(collection),
@@ -119,18 +122,16 @@ def _result(groups: Groups, job: Job) -> dict[str, Any]:
     }
 
 
-def _assignments(collection: Collection, groups: Groups) -> pa.Table:
-    found, names = groups.membership, np.array([name.name for name in groups.names], dtype=object)
-    is_outlier = np.zeros(len(collection), dtype=bool)
+def assignments_table(paths: Sequence[str], groups: Groups) -> pa.Table:
+    """Return one row per image: cluster, second choice, whether it is an outlier."""
+    names = np.array([name.name for name in groups.names], dtype=object)
+    is_outlier = np.zeros(len(paths), dtype=bool)
     is_outlier[groups.outliers] = True
-    columns = membership_columns(found, names) | {
-        "path": path_texts(collection.images.paths),
-        "outlier": is_outlier,
-    }
-    return table_of(columns, ASSIGNMENTS_SCHEMA)
+    columns = {"path": paths, "outlier": is_outlier}
+    return table_of(columns | membership_columns(groups.membership, names), ASSIGNMENTS_SCHEMA)
 
 
-def membership_columns(found: Any, names: NDArray[Any]) -> dict[str, Any]:
+def membership_columns(found: Membership, names: NDArray[Any]) -> dict[str, Any]:
     """Return the columns about every image's cluster and second choice."""
     has_no_second = found.second < 0
     return {
@@ -143,7 +144,8 @@ def membership_columns(found: Any, names: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _clusters(collection: Collection, groups: Groups) -> pa.Table:
+def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.Table:
+    """Return one row per cluster: name, size, cohesion, typical and borderline images."""
     graph, labels = groups.model.graph_, groups.model.labels_
     columns = {
         "cluster": np.arange(len(groups.names)),
@@ -152,7 +154,7 @@ def _clusters(collection: Collection, groups: Groups) -> pa.Table:
         "gloss": [name.gloss for name in groups.names],
         "size": np.bincount(labels, minlength=len(groups.names)),
         "cohesion": cohesion(graph, labels),
-        "exemplars": typical_images(graph, labels, collection.images.hashes),
+        "exemplars": typical_images(graph, labels, hashes),
         "borderline": borderline_images(groups.membership),
     }
     return table_of(columns, CLUSTERS_SCHEMA)

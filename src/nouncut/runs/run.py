@@ -113,6 +113,11 @@ class Run:
         ]
 
     @property
+    def has_images(self) -> bool:
+        """Whether the run was made from image files rather than a file of features."""
+        return self.manifest.get("source_kind") != "features"
+
+    @property
     def report(self) -> Path:
         """Path of the report."""
         return self.directory / REPORT

@@ -1,15 +1,15 @@
 "use strict";
-// Which part of the unit square the map shows, in pixels of the page.
+// The visible part of the map: the unit square, scaled and moved, in CSS pixels.
 const camera = (() => {
   const MARGIN = 36;
-  const MOST = 400;
-  // The tools stand on the right of a wide map.
+  const MAX_ZOOM = 400;
+  // On a wide map, the tools take this much on the right.
   const TOOLS = 48;
   const WIDE = 768;
-  // The square may be drawn as a rectangle of up to this shape, to use a wide frame.
-  const STRETCH = 2.2;
+  // The square may be stretched up to this ratio of its sides, to fill a wide frame.
+  const MAX_STRETCH = 2.2;
   let [width, height] = [1, 1];
-  // At zoom 1 everything is in view, `wide` by `high` pixels.
+  // The size of the whole map at zoom 1.
   let [wide, high] = [1, 1];
   let [zoom, left, top] = [1, 0, 0];
 
@@ -17,9 +17,9 @@ const camera = (() => {
 
   const tools = () => (width < WIDE ? 0 : TOOLS);
 
-  // Everything stays within reach: the middle of the view never leaves the square.
+  // The middle of the view never leaves the square, so the map stays in sight.
   function clamp() {
-    zoom = limited(zoom, 1, MOST);
+    zoom = limited(zoom, 1, MAX_ZOOM);
     if (zoom === 1) {
       [left, top] = [(width - tools() - wide) / 2, (height - high) / 2];
       return;
@@ -38,15 +38,15 @@ const camera = (() => {
     const x = (width / 2 - left) / (zoom * wide);
     const y = (height / 2 - top) / (zoom * high);
     [width, height] = [newWidth, newHeight];
-    const roomX = Math.max(1, width - tools() - 2 * MARGIN);
-    const roomY = Math.max(1, height - 2 * MARGIN);
-    wide = Math.min(roomX, roomY * STRETCH);
-    high = Math.min(roomY, roomX * STRETCH);
+    const freeX = Math.max(1, width - tools() - 2 * MARGIN);
+    const freeY = Math.max(1, height - 2 * MARGIN);
+    wide = Math.min(freeX, freeY * MAX_STRETCH);
+    high = Math.min(freeY, freeX * MAX_STRETCH);
     centreOn(x, y);
   }
 
   function zoomAt(x, y, factor) {
-    const next = limited(zoom * factor, 1, MOST);
+    const next = limited(zoom * factor, 1, MAX_ZOOM);
     left = x - ((x - left) * next) / zoom;
     top = y - ((y - top) * next) / zoom;
     zoom = next;
@@ -64,10 +64,10 @@ const camera = (() => {
     clamp();
   }
 
-  // Shows a part of the square, given by its edges, with some of what is around it.
+  // Shows a part of the square, given by its edges, with some space around it.
   function show(x0, y0, x1, y1) {
     const across = Math.max((x1 - x0) * wide / width, (y1 - y0) * high / height, 0.02);
-    zoom = limited(0.6 / across, 1, MOST);
+    zoom = limited(0.6 / across, 1, MAX_ZOOM);
     centreOn((x0 + x1) / 2, (y0 + y1) / 2);
   }
 

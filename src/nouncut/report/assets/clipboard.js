@@ -1,9 +1,9 @@
 "use strict";
-// Copying text, and saying that it was done.
+// Copies text, and says so on the button.
 const clipboard = (() => {
-  // For browsers that give pages on a disk no clipboard.
-  function copyOldWay(text) {
-    const area = element("textarea", { class: "out-of-sight", "aria-hidden": "true" });
+  // Some browsers deny the clipboard to pages opened from a disk.
+  function copySelection(text) {
+    const area = element("textarea", { class: "visually-hidden", "aria-hidden": "true" });
     area.value = text;
     document.body.append(area);
     area.select();
@@ -17,13 +17,13 @@ const clipboard = (() => {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      return copyOldWay(text);
+      return copySelection(text);
     }
   }
 
   async function copyFrom(button, text) {
     const label = button.dataset.label ??= button.textContent;
-    button.textContent = (await copy(text)) ? "Copied" : "Not allowed";
+    button.textContent = (await copy(text)) ? "Copied" : "Could not copy";
     setTimeout(() => { button.textContent = label; }, 1600);
   }
 

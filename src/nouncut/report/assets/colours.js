@@ -1,11 +1,11 @@
 "use strict";
-// A colour per cluster: hues far apart for clusters of neighbouring numbers, equally bright.
+// One colour per cluster: equally light, with distant hues for neighbouring numbers.
 const colours = (() => {
-  const DISTINCT = [262, 45, 150, 5, 305, 95, 205, 340, 125, 235, 70, 180];
-  const GOLDEN = 137.508;
+  const HUES = [262, 45, 150, 5, 305, 95, 205, 340, 125, 235, 70, 180];
+  const GOLDEN_ANGLE = 137.508;
 
-  // From OKLCH, where equal lightness looks equally light, to bytes of red, green and blue.
-  function bytes(lightness, chroma, hue) {
+  // OKLCH, in which equal lightness looks equally light, to bytes of red, green and blue.
+  function rgb(lightness, chroma, hue) {
     const a = chroma * Math.cos((hue * Math.PI) / 180);
     const b = chroma * Math.sin((hue * Math.PI) / 180);
     const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -24,11 +24,11 @@ const colours = (() => {
   }
 
   function of(cluster) {
-    const round = Math.floor(cluster / DISTINCT.length);
-    const hue = round ? cluster * GOLDEN : DISTINCT[cluster];
+    const round = Math.floor(cluster / HUES.length);
+    const hue = round ? cluster * GOLDEN_ANGLE : HUES[cluster];
     const step = 0.07 * ((round % 3) - (round ? 1 : 0));
     const [lightness, chroma] = theme.isDark() ? [0.76, 0.13] : [0.62, 0.16];
-    return bytes(lightness + step, chroma, hue);
+    return rgb(lightness + step, chroma, hue);
   }
 
   function paintDots() {

@@ -1,29 +1,32 @@
 "use strict";
-// What is known of every image. Names of files are read when they are first asked for.
+// Map positions are whole numbers from 0 to this.
+const MAX_POSITION = 65535;
+
+// The data of all images, as script_data.py wrote it. File names are parsed on first use.
 const report = (() => {
-  const NONE = 65535;
+  const NO_CLUSTER = 65535;
   const UNKNOWN = 255;
-  const SURE = 250;
+  const CERTAIN = 250;
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const blocks = document.querySelectorAll(".file-block");
   const parsed = [];
   let members = null;
 
-  function bytes(text) {
+  function uint8(text) {
     const characters = atob(text ?? "");
     const numbers = new Uint8Array(characters.length);
     for (let i = 0; i < numbers.length; i++) numbers[i] = characters.charCodeAt(i);
     return numbers;
   }
-  const pairs = (text) => new Uint16Array(bytes(text).buffer);
-  const share = (column, row) => (column[row] === UNKNOWN ? null : column[row] / SURE);
+  const uint16 = (text) => new Uint16Array(uint8(text).buffer);
+  const share = (column, row) => (column[row] === UNKNOWN ? null : column[row] / CERTAIN);
 
   const { columns } = data;
-  const cluster = pairs(columns.cluster);
-  const second = pairs(columns.second);
-  const confidence = bytes(columns.confidence);
-  const secondConfidence = bytes(columns.secondConfidence);
-  const outlier = bytes(columns.outlier);
+  const cluster = uint16(columns.cluster);
+  const second = uint16(columns.second);
+  const confidence = uint8(columns.confidence);
+  const secondConfidence = uint8(columns.secondConfidence);
+  const outlier = uint8(columns.outlier);
 
   function files(row) {
     const number = Math.floor(row / data.filesPerBlock);
@@ -31,10 +34,10 @@ const report = (() => {
     return parsed[number];
   }
   const path = (row) => files(row).paths[row % data.filesPerBlock];
-  const fileName = (row) => (data.hasPictures ? path(row).split("/").pop() : path(row));
+  const fileName = (row) => (data.hasImages ? path(row).split("/").pop() : path(row));
 
   function link(row) {
-    if (!data.hasPictures) return null;
+    if (!data.hasImages) return null;
     const known = files(row).links[row];
     if (known !== undefined) return known;
     return `${data.base}/${path(row).split("/").map(encodeURIComponent).join("/")}`;
@@ -48,7 +51,7 @@ const report = (() => {
       : data.folder + data.separator + below;
   }
 
-  // The rows of a cluster, the surest first.
+  // The rows of a cluster, by descending confidence.
   function membersOf(number) {
     if (!members) {
       members = data.names.map(() => []);
@@ -61,17 +64,17 @@ const report = (() => {
   return {
     run: data.run,
     nImages: data.nImages,
-    hasPictures: data.hasPictures,
+    hasImages: data.hasImages,
     names: data.names,
     renamed: new Set(data.renamed),
     thumbnailFolder: data.thumbnails,
     thumbnailsPerBlock: data.thumbnailsPerBlock,
-    things: data.hasPictures ? ["image", "images"] : ["row", "rows"],
-    x: pairs(columns.x),
-    y: pairs(columns.y),
+    things: data.hasImages ? ["image", "images"] : ["row", "rows"],
+    x: uint16(columns.x),
+    y: uint16(columns.y),
     cluster,
     confidence: (row) => share(confidence, row),
-    second: (row) => (second[row] === NONE ? null : second[row]),
+    second: (row) => (second[row] === NO_CLUSTER ? null : second[row]),
     secondConfidence: (row) => share(secondConfidence, row),
     isOutlier: (row) => outlier[row] === 1,
     path,
@@ -82,19 +85,19 @@ const report = (() => {
   };
 })();
 
-// Small helpers for text and elements.
-const words = {
+// Numbers and text as the page shows them.
+const format = {
   number: (value) => value.toLocaleString("en"),
   counted: (value, [one, many]) => `${value.toLocaleString("en")} ${value === 1 ? one : many}`,
-  // As in the rest of the page: only what is all or nothing is 100 or 0.
+  // As in render.py: 0 % and 100 % only for exactly none and all.
   percent(value) {
     if (value === null) return "unknown";
     if (value > 0 && value < 0.005) return "under 1\u00a0%";
     if (value >= 0.995 && value < 1) return "over 99\u00a0%";
     return `${Math.round(100 * value)}\u00a0%`;
   },
-  // Without accents and capitals, for searching.
-  plain: (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(),
+  // Lower case, without accents.
+  searchable: (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(),
 };
 
 function element(tag, attributes = {}, ...children) {

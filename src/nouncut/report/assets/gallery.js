@@ -1,5 +1,5 @@
 "use strict";
-// The clusters one by one: sorted, filtered, and with all their images where wanted.
+// The list of clusters: sorting, filtering, and showing all images of a cluster.
 const gallery = (() => {
   const list = document.getElementById("cluster-list");
   const covers = document.querySelector(".covers, .names");
@@ -33,10 +33,10 @@ const gallery = (() => {
     foundBox.hidden = !found?.files.length;
     status.textContent = "";
     if (!found) return;
-    const clusters = words.counted(found.clusters.size, ["cluster", "clusters"]);
-    const files = words.counted(
+    const clusters = format.counted(found.clusters.size, ["cluster", "clusters"]);
+    const files = format.counted(
       found.files.length,
-      report.hasPictures ? ["file name", "file names"] : report.things,
+      report.hasImages ? ["file name", "file names"] : report.things,
     );
     status.textContent = `Found: ${clusters} and ${files}`;
     if (found.files.length) showFiles(found.shownFiles);
@@ -45,13 +45,13 @@ const gallery = (() => {
   function showFiles(rows) {
     const strip = document.getElementById("found-strip");
     strip.allRows = rows;
-    if (report.hasPictures) stopFilling = thumbnails.fill(strip, rows);
+    if (report.hasImages) stopFilling = thumbnails.fill(strip, rows);
     else strip.replaceChildren(...rows.slice(0, 200).map(listed));
   }
 
   const listed = (row) => element("li", { dir: "auto" }, report.path(row));
 
-  // All images of a cluster, the surest first.
+  // Shows all images of a cluster, by descending confidence, or hides them.
   function toggleAll(button) {
     const number = Number(button.dataset.all);
     const box = document.getElementById(`cluster-${number}-all`);
@@ -66,7 +66,7 @@ const gallery = (() => {
     }
     const rows = report.membersOf(number);
     box.allRows = rows;
-    if (report.hasPictures) box.stopFilling = thumbnails.fill(box, rows);
+    if (report.hasImages) box.stopFilling = thumbnails.fill(box, rows);
     else box.append(...rows.map(listed));
   }
 
@@ -80,7 +80,7 @@ const gallery = (() => {
   document.getElementById("sort")?.addEventListener("change", (event) => sort(event.target.value));
   search.onChange(filter);
 
-  // A link to a cluster that the search hides must still lead somewhere.
+  // A link may lead to a cluster that the search hides: then clear the search.
   addEventListener("hashchange", () => {
     const target = document.getElementById(location.hash.slice(1));
     if (target?.hidden) {

@@ -1,9 +1,9 @@
 "use strict";
-// Keys that work everywhere: slash to search, Escape to step back.
+// Keys that work everywhere: slash starts a search, Escape cancels.
 addEventListener("keydown", (event) => {
   const isTyping = event.target.matches?.("input, textarea, select");
-  const isBehind = document.querySelector("dialog[open]");
-  if (isBehind || event.ctrlKey || event.metaKey || event.altKey) return;
+  const hasDialog = document.querySelector("dialog[open]");
+  if (hasDialog || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/" && !isTyping) {
     event.preventDefault();
     search.input.focus();

@@ -1,27 +1,26 @@
 "use strict";
-// Names on the map: the largest clusters first, no two over each other, more as the view closes in.
-// Names stand where they hide few dots. Where there is room, a typical image goes with them.
+// Names of clusters on the map, the largest first: they never overlap, and hide as few dots as
+// possible. A typical image goes with each name where there is space.
 const labels = (() => {
-  const LARGEST = 65535;
-  const LONGEST = 30;
+  const MAX_LETTERS = 30;
   const CELL = 12;
-  // What the tools cover in the corner of a wide map.
+  // Width and height of the tools in the corner of a wide map.
   const TOOLS = [56, 264];
-  const MOST_PICTURES = 40;
+  const MAX_IMAGES = 40;
   const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
   const sizes = report.names.map((_, cluster) => report.membersOf(cluster).length);
   const bySize = report.names.map((_, cluster) => cluster).sort((a, b) => sizes[b] - sizes[a]);
   const bounds = report.names.map((_, cluster) => (report.x.length ? boundsOf(cluster) : null));
   const widths = new Map();
-  // What was drawn last stays where it was while the view only moves, so that nothing flickers.
-  let last = { zoom: 0, sides: new Map(), pictures: new Map() };
+  // While the view moves without zooming, names and images keep their sides, so nothing flickers.
+  let last = { zoom: 0, sides: new Map(), images: new Map() };
 
-  // The part of the square that a cluster takes up, without its strays.
+  // The part of the unit square that holds a cluster, without its outermost dots.
   function boundsOf(cluster) {
     const rows = report.membersOf(cluster);
     const edges = (column) => {
       const values = rows.map((row) => column[row]).sort((a, b) => a - b);
-      const at = (share) => values[Math.round(share * (values.length - 1))] / LARGEST;
+      const at = (share) => values[Math.round(share * (values.length - 1))] / MAX_POSITION;
       return [at(0.05), at(0.95)];
     };
     const [[x0, x1], [y0, y1]] = [edges(report.x), edges(report.y)];
@@ -30,8 +29,8 @@ const labels = (() => {
 
   function shown(name) {
     const characters = [...name.replace(/\s+/g, " ")];
-    return characters.length > LONGEST
-      ? `${characters.slice(0, LONGEST - 1).join("")}…`
+    return characters.length > MAX_LETTERS
+      ? `${characters.slice(0, MAX_LETTERS - 1).join("")}…`
       : characters.join("");
   }
 
@@ -41,14 +40,14 @@ const labels = (() => {
     return widths.get(key);
   }
 
-  // How many dots lie in every cell of the view, and where the dots of every cluster are.
+  // Counts the dots in each cell of the view, and sums the positions of each cluster's dots.
   function survey(view) {
     const [columns, lines] = [Math.ceil(view.width / CELL) + 1, Math.ceil(view.height / CELL) + 1];
     const cells = new Uint16Array(columns * lines);
     const counts = new Uint32Array(report.names.length);
     const sumX = new Float64Array(report.names.length);
     const sumY = new Float64Array(report.names.length);
-    const [scaleX, scaleY] = [view.scaleX / LARGEST, view.scaleY / LARGEST];
+    const [scaleX, scaleY] = [view.scaleX / MAX_POSITION, view.scaleY / MAX_POSITION];
     let total = 0;
     for (let row = 0; row < report.x.length; row++) {
       const x = report.x[row] * scaleX + view.left;
@@ -79,8 +78,8 @@ const labels = (() => {
   const isWithin = (box, view) =>
     box[0] >= 4 && box[1] >= 4 && box[2] <= view.width - 4 && box[3] <= view.height - 4;
 
-  // Above, below or upon its cluster; in the middle of what can be seen of a large one.
-  function placesOf(view, cluster, dots, high) {
+  // Above, below or on its cluster; for a large one, in the middle of its visible part.
+  function positionsFor(view, cluster, dots, high) {
     const [x0, y0, x1, y1] = bounds[cluster];
     const [left, right] = [x0 * view.scaleX + view.left, x1 * view.scaleX + view.left];
     const [top, bottom] = [y0 * view.scaleY + view.top, y1 * view.scaleY + view.top];
@@ -99,13 +98,13 @@ const labels = (() => {
     return Math.round((view.width < 600 ? 12 : 13) + (report.names.length <= 60 ? 3 : 1) * relative);
   }
 
-  // Tries the sides in the order of the dots they would hide, the one of last time first.
+  // Tries the side of the last drawing first, then the others by the number of dots they hide.
   function place(context, view, cluster, dots, boxes, sides) {
     const size = fontSize(cluster, view);
     context.font = `600 ${size}px ${FONT}`;
     const text = shown(report.names[cluster]);
     const wide = widthOf(context, text) + 12;
-    const tried = placesOf(view, cluster, dots, size)
+    const tried = positionsFor(view, cluster, dots, size)
       .map(([x, y], side) => {
         const kept = Math.min(view.width - wide / 2 - 4, Math.max(wide / 2 + 4, x));
         const box = around(kept, y, wide, size * 1.5);
@@ -120,7 +119,8 @@ const labels = (() => {
     return found;
   }
 
-  function illustrate(view, label, { width: wide, height: high }, dots, boxes, pictures) {
+  // Finds a free side of a label for an image, and returns its centre.
+  function placeImage(view, label, { width: wide, height: high }, dots, boxes, images) {
     const [x0, y0, x1, y1] = label.box;
     const [x, y] = [(x0 + x1) / 2, (y0 + y1) / 2];
     const allowed = Math.min(6, sizes[label.cluster] / 12);
@@ -128,7 +128,7 @@ const labels = (() => {
       .map(([middleX, middleY], side) => {
         const box = around(middleX, middleY, wide + 4, high + 4);
         const dotsHidden = dots.hidden(box);
-        const wasThere = last.pictures.get(label.cluster) === side;
+        const wasThere = last.images.get(label.cluster) === side;
         return { box, side, dotsHidden, wasThere, rank: wasThere ? -1 : dotsHidden + side / 10 };
       })
       .sort((a, b) => a.rank - b.rank);
@@ -139,29 +139,29 @@ const labels = (() => {
         && boxes.every((other) => other === label.box || !overlaps(box, other)),
     );
     if (!found) return null;
-    pictures.set(label.cluster, found.side);
+    images.set(label.cluster, found.side);
     boxes.push(found.box);
     return [(found.box[0] + found.box[2]) / 2, (found.box[1] + found.box[3]) / 2];
   }
 
-  // `pictureOf` returns the picture that stands for a cluster, or null.
-  function draw(context, view, ink, halo, found, pictureOf) {
-    if (last.zoom !== view.zoom) last = { zoom: view.zoom, sides: new Map(), pictures: new Map() };
+  // `imageOf` returns a typical image of a cluster, or null.
+  function draw(context, view, ink, halo, found, imageOf) {
+    if (last.zoom !== view.zoom) last = { zoom: view.zoom, sides: new Map(), images: new Map() };
     const dots = survey(view);
     const boxes = view.width < 768 ? [] : [[view.width - TOOLS[0], 0, view.width, TOOLS[1]]];
-    const [sides, pictures] = [new Map(), new Map()];
+    const [sides, images] = [new Map(), new Map()];
     const order = [...bySize].sort((a, b) => last.sides.has(b) - last.sides.has(a));
     const placed = order
       .filter((cluster) => bounds[cluster] && (!found || found.clusters.has(cluster)))
       .map((cluster) => place(context, view, cluster, dots, boxes, sides))
       .filter(Boolean);
     for (const label of placed) {
-      if (pictures.size >= MOST_PICTURES) break;
-      const picture = pictureOf(label.cluster);
-      const place = picture && illustrate(view, label, picture, dots, boxes, pictures);
-      if (place) photos.drawFramed(context, label.cluster, picture, ...place);
+      if (images.size >= MAX_IMAGES) break;
+      const image = imageOf(label.cluster);
+      const centre = image && placeImage(view, label, image, dots, boxes, images);
+      if (centre) photos.drawFramed(context, label.cluster, image, ...centre);
     }
-    last = { zoom: view.zoom, sides, pictures };
+    last = { zoom: view.zoom, sides, images };
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineJoin = "round";

@@ -1,27 +1,27 @@
 "use strict";
-// One image, large, with what is known of it; the arrows lead through the others beside it.
+// One image, enlarged, with its details; the arrow keys go through the others of its grid.
 const lightbox = (() => {
   const dialog = document.getElementById("lightbox");
   const part = (name) => dialog.querySelector(`.lightbox-${name}`);
   let rows = [];
-  let place = 0;
+  let index = 0;
 
   function fact(label, ...value) {
     return element("div", {}, element("dt", {}, label), element("dd", { dir: "auto" }, ...value));
   }
 
-  function clusterLink(number, certainty) {
+  function clusterLink(number, confidence) {
     const link = element(
       "a",
       { href: `#cluster-${number}`, "data-cluster-name": number },
       report.names[number],
     );
     link.addEventListener("click", () => dialog.close());
-    return [link, certainty === null ? "" : ` ${words.percent(certainty)}`];
+    return [link, confidence === null ? "" : ` ${format.percent(confidence)}`];
   }
 
   function show() {
-    const row = rows[place];
+    const row = rows[index];
     const address = thumbnails.source(row);
     const image = part("image");
     image.hidden = !address;
@@ -29,18 +29,18 @@ const lightbox = (() => {
     if (address) image.src = address;
     else image.removeAttribute("src");
     part("missing").hidden = Boolean(address);
-    part("missing").textContent = report.hasPictures
-      ? `No picture: ${thumbnails.problem(row)}`
-      : "This run was made from features, without pictures.";
+    part("missing").textContent = report.hasImages
+      ? `No image: ${thumbnails.problem(row)}`
+      : "This run was made from features, without images.";
     part("name").textContent = report.fileName(row);
-    part("count").textContent = `${words.number(place + 1)} of ${words.number(rows.length)}`;
+    part("count").textContent = `${format.number(index + 1)} of ${format.number(rows.length)}`;
     const facts = [fact("Cluster", ...clusterLink(report.cluster[row], report.confidence(row)))];
     const second = report.second(row);
     if (second !== null && report.secondConfidence(row) >= 0.01) {
-      facts.push(fact("Or", ...clusterLink(second, report.secondConfidence(row))));
+      facts.push(fact("Second choice", ...clusterLink(second, report.secondConfidence(row))));
     }
-    if (report.isOutlier(row)) facts.push(fact("Outlier", "fits nowhere well"));
-    if (report.hasPictures) facts.push(fact("File", report.fullPath(row)));
+    if (report.isOutlier(row)) facts.push(fact("Outlier", "fits no cluster well"));
+    if (report.hasImages) facts.push(fact("File", report.fullPath(row)));
     part("facts").replaceChildren(...facts);
     const link = report.link(row);
     for (const original of dialog.querySelectorAll(".lightbox-original")) {
@@ -48,21 +48,21 @@ const lightbox = (() => {
       else original.removeAttribute("href");
     }
     part("button").hidden = !link;
-    part("previous").disabled = place === 0;
-    part("next").disabled = place === rows.length - 1;
+    part("previous").disabled = index === 0;
+    part("next").disabled = index === rows.length - 1;
   }
 
-  function open(list, index) {
+  function open(list, first) {
     if (!list.length) return;
-    [rows, place] = [list, index];
+    [rows, index] = [list, first];
     show();
     if (!dialog.open) dialog.showModal();
   }
 
   function step(by) {
-    const next = Math.min(rows.length - 1, Math.max(0, place + by));
-    if (next === place) return;
-    place = next;
+    const next = Math.min(rows.length - 1, Math.max(0, index + by));
+    if (next === index) return;
+    index = next;
     show();
   }
 
@@ -79,15 +79,15 @@ const lightbox = (() => {
     step(by);
   });
 
-  // Tiles are links to the files, so they serve without scripts, and in a new tab.
+  // Tiles are links to the files, which work without scripts and in a new tab.
   document.addEventListener("click", (event) => {
     const tile = event.target.closest?.(".tile[data-row]");
     if (!tile || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    const strip = tile.closest(".grid") ?? tile.parentElement;
-    const tiles = [...strip.querySelectorAll(".tile[data-row]")];
-    // A strip that is filled bit by bit knows all its rows.
-    const list = strip.allRows ?? tiles.map((one) => Number(one.dataset.row));
+    const grid = tile.closest(".grid") ?? tile.parentElement;
+    const tiles = [...grid.querySelectorAll(".tile[data-row]")];
+    // A grid that is filled while it scrolls knows all its rows.
+    const list = grid.allRows ?? tiles.map((one) => Number(one.dataset.row));
     open(list, Math.max(0, list.indexOf(Number(tile.dataset.row))));
   });
 

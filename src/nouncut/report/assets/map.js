@@ -1,5 +1,5 @@
 "use strict";
-// The map: what is drawn when, and what the pointer and the keys do.
+// The map: drawing, pointers, tools and keys.
 const map = (() => {
   const frame = document.getElementById("map-frame");
   if (!frame || !points.n) return { redraw() {}, showCluster() {}, cancel: () => false };
@@ -31,20 +31,20 @@ const map = (() => {
     const style = getComputedStyle(frame);
     const bytes = (name) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
     const isDark = theme.isDark();
-    const ground = bytes(isDark ? "--map-dark" : "--map-light");
-    points.paint(ground, bytes(isDark ? "--faint-dark" : "--faint-light"));
+    const background = bytes(isDark ? "--map-dark" : "--map-light");
+    points.paint(background, bytes(isDark ? "--faint-dark" : "--faint-light"));
     ink = isDark ? "#f4f4f2" : "#17181a";
-    halo = `rgb(${ground.join(" ")} / 0.88)`;
+    halo = `rgb(${background.join(" ")} / 0.88)`;
   }
 
   function draw() {
     isWaiting = false;
     const view = camera.view();
-    const isIn = selection.flags() ?? highlighted?.isIn ?? null;
+    const mask = selection.mask() ?? highlighted?.mask ?? null;
     context.setTransform(1, 0, 0, 1, 0, 0);
-    points.draw(context, view, density, radius(view), isIn);
+    points.draw(context, view, density, radius(view), mask);
     context.setTransform(density, 0, 0, density, 0, 0);
-    photos.draw(context, view, isIn, redraw);
+    photos.draw(context, view, mask, redraw);
     const found = selection.rows().length ? null : highlighted;
     labels.draw(context, view, ink, halo, found, (cluster) => photos.typical(cluster, view, redraw));
     if (hovered >= 0) drawRing(view);
@@ -59,7 +59,7 @@ const map = (() => {
   }
 
   function drawRing(view) {
-    const [x, y] = points.place(view, hovered);
+    const [x, y] = points.position(view, hovered);
     context.beginPath();
     context.arc(x, y, radius(view) + 3, 0, 2 * Math.PI);
     context.lineWidth = 2;
@@ -81,7 +81,7 @@ const map = (() => {
   function resize() {
     const { clientWidth, clientHeight } = canvas;
     if (!clientWidth || !clientHeight) return;
-    // More pixels than this look no better and take longer.
+    // A higher density looks no better and takes longer.
     density = Math.min(2, devicePixelRatio || 1);
     canvas.width = Math.round(clientWidth * density);
     canvas.height = Math.round(clientHeight * density);
@@ -89,7 +89,7 @@ const map = (() => {
     draw();
   }
 
-  // After every move: a map that shows everything lets the page scroll under one finger.
+  // After each move. While the whole map is visible, one finger scrolls the page.
   function moved() {
     canvas.classList.toggle("is-fitted", camera.isFitted() && tool === "pan");
     hover(-1);
@@ -129,7 +129,7 @@ const map = (() => {
   }
 
   function nearest(x, y, within = 14) {
-    return points.at(camera.view(), x, y, within, highlighted?.isIn);
+    return points.at(camera.view(), x, y, within, highlighted?.mask);
   }
 
   function openAt(row) {
@@ -140,14 +140,14 @@ const map = (() => {
 
   // Pointers
 
-  const placeOf = (event) => {
+  const positionOf = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
 
   function start(event) {
     if (event.button) return;
-    const [x, y] = placeOf(event);
+    const [x, y] = positionOf(event);
     pointers.set(event.pointerId, [x, y]);
     canvas.setPointerCapture(event.pointerId);
     if (pointers.size === 2) {
@@ -160,7 +160,7 @@ const map = (() => {
   }
 
   function move(event) {
-    const [x, y] = placeOf(event);
+    const [x, y] = positionOf(event);
     if (event.movementX || event.movementY || event.pointerType !== "mouse") ownsWheel = true;
     if (pointers.size === 2 && pointers.has(event.pointerId)) {
       pinch(event.pointerId, x, y);
@@ -186,7 +186,7 @@ const map = (() => {
   }
 
   function pinch(id, x, y) {
-    const [other] = [...pointers].filter(([number]) => number !== id).map(([, place]) => place);
+    const [other] = [...pointers].filter(([number]) => number !== id).map(([, position]) => position);
     const [oldX, oldY] = pointers.get(id);
     const before = Math.hypot(oldX - other[0], oldY - other[1]);
     const after = Math.hypot(x - other[0], y - other[1]);
@@ -200,13 +200,13 @@ const map = (() => {
     pointers.delete(event.pointerId);
     canvas.classList.remove("is-dragged");
     if (!drag) return;
-    const [{ kind, isMoved }, [x, y]] = [drag, placeOf(event)];
+    const [{ kind, isMoved }, [x, y]] = [drag, positionOf(event)];
     drag = null;
     if (isMoved && kind !== "pan" && line?.length > 2) {
       selection.set(points.inside(camera.view(), line));
     } else if (!isMoved && event.type === "pointerup") {
       const row = nearest(x, y);
-      // A second click would mean: closer.
+      // Wait for a second click, which would zoom instead.
       clearTimeout(opening);
       if (row >= 0) opening = setTimeout(openAt, event.pointerType === "mouse" ? 220 : 0, row);
       else if (kind !== "pan") selection.clear();
@@ -216,13 +216,13 @@ const map = (() => {
   }
 
   function wheel(event) {
-    // A page that is being scrolled goes on scrolling when the map comes under the pointer.
+    // If the map comes under the pointer while the page scrolls, the page keeps scrolling.
     if (!ownsWheel && !event.ctrlKey) return;
     if (event.deltaY > 0 && camera.isFitted() && !event.ctrlKey) return;
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 33 : 1;
     const by = Math.max(-240, Math.min(240, event.deltaY * lines));
-    camera.zoomAt(...placeOf(event), Math.exp(-by * (event.ctrlKey ? 0.01 : 0.0022)));
+    camera.zoomAt(...positionOf(event), Math.exp(-by * (event.ctrlKey ? 0.01 : 0.0022)));
     moved();
   }
 
@@ -246,11 +246,11 @@ const map = (() => {
     moved();
   }
 
-  // With the keys, the image in the middle is the one pointed at.
+  // With the keyboard, the image nearest to the middle is the current one.
   function pointAtMiddle() {
     const { width, height } = camera.view();
     const row = nearest(width / 2, height / 2, Math.hypot(width, height));
-    if (row >= 0) hover(row, ...points.place(camera.view(), row));
+    if (row >= 0) hover(row, ...points.position(camera.view(), row));
   }
 
   const STEP = 80;
@@ -275,7 +275,7 @@ const map = (() => {
     pointAtMiddle();
   }
 
-  // What Escape undoes; returns whether there was anything.
+  // Escape ends drawing, selection and tool; returns whether there was anything to end.
   function cancel() {
     const had = line || selection.rows().length || tool !== "pan";
     [drag, line] = [null, null];
@@ -303,7 +303,7 @@ const map = (() => {
   canvas.addEventListener("wheel", wheel, { passive: false });
   canvas.addEventListener("dblclick", (event) => {
     clearTimeout(opening);
-    camera.zoomAt(...placeOf(event), event.shiftKey ? 0.5 : 2);
+    camera.zoomAt(...positionOf(event), event.shiftKey ? 0.5 : 2);
     moved();
   });
   canvas.addEventListener("keydown", key);

@@ -1,13 +1,12 @@
 "use strict";
-// Close up, dots become pictures, as many as there is room for.
+// Thumbnails on the map: instead of dots when zoomed in, as many as fit.
 const photos = (() => {
-  const KEPT = 400;
+  const MAX_KEPT = 400;
   const SIDE = 64;
   const FROM_ZOOM = 2.5;
-  const LARGEST = 65535;
   const loaded = new Map();
 
-  // Pictures are shrunk once, since browsers without a graphics card take a millisecond for each.
+  // Images are shrunk once: without a graphics card, this takes a millisecond for each.
   function shrunk(image, side) {
     const density = Math.min(2, devicePixelRatio || 1);
     const scale = side / Math.max(image.naturalWidth, image.naturalHeight);
@@ -19,25 +18,25 @@ const photos = (() => {
     return { canvas, width, height };
   }
 
-  // The picture of a row with its size on the page, or null while it loads.
-  function pictureOf(row, side, redraw) {
+  // The thumbnail of a row with its size on the page, or null while it loads.
+  function thumbnailOf(row, side, redraw) {
     const key = `${row}/${side}`;
     let found = loaded.get(key);
     if (found) {
-      // The last used is the last to go.
+      // Set again below, as the most recently used.
       loaded.delete(key);
     } else {
-      found = { image: new Image(), picture: null };
+      found = { image: new Image(), thumbnail: null };
       const address = thumbnails.source(row);
       found.image.addEventListener("load", redraw);
       if (address) found.image.src = address;
     }
     loaded.set(key, found);
-    if (loaded.size > KEPT) loaded.delete(loaded.keys().next().value);
-    if (!found.picture && found.image.complete && found.image.naturalWidth) {
-      found.picture = shrunk(found.image, side);
+    if (loaded.size > MAX_KEPT) loaded.delete(loaded.keys().next().value);
+    if (!found.thumbnail && found.image.complete && found.image.naturalWidth) {
+      found.thumbnail = shrunk(found.image, side);
     }
-    return found.picture;
+    return found.thumbnail;
   }
 
   function drawFramed(context, cluster, { canvas, width, height }, x, y) {
@@ -47,19 +46,19 @@ const photos = (() => {
     context.drawImage(canvas, left, top, width, height);
   }
 
-  // Rows whose pictures fit beside each other, the surest first.
-  function choose(view, isIn) {
+  // Rows whose thumbnails do not overlap, by descending confidence.
+  function choose(view, mask) {
     const cell = SIDE + 6;
     const taken = new Map();
-    const [scaleX, scaleY] = [view.scaleX / LARGEST, view.scaleY / LARGEST];
+    const [scaleX, scaleY] = [view.scaleX / MAX_POSITION, view.scaleY / MAX_POSITION];
     const rows = [];
     for (let row = 0; row < report.x.length; row++) {
       const x = report.x[row] * scaleX + view.left;
       const y = report.y[row] * scaleY + view.top;
-      if (x < 0 || y < 0 || x > view.width || y > view.height || (isIn && !isIn[row])) continue;
+      if (x < 0 || y < 0 || x > view.width || y > view.height || (mask && !mask[row])) continue;
       rows.push([row, x, y]);
     }
-    // Too many to tell apart: dots say more.
+    // Dots show more than a few thumbnails among very many images.
     if (rows.length > 1500) return [];
     rows.sort((a, b) => report.confidence(b[0]) - report.confidence(a[0]) || a[0] - b[0]);
     return rows.filter(([, x, y]) => {
@@ -75,23 +74,23 @@ const photos = (() => {
     });
   }
 
-  // The picture that stands for a cluster while its dots are dots.
+  // A typical image of a cluster, shown while the images are dots.
   const typicalRows = new Map();
   function typical(cluster, view, redraw) {
-    if (view.zoom >= FROM_ZOOM || !report.hasPictures || view.width < 600) return null;
+    if (view.zoom >= FROM_ZOOM || !report.hasImages || view.width < 600) return null;
     if (!typicalRows.has(cluster)) {
       const tile = document.querySelector(`#cluster-${cluster} .exemplars [data-row]`);
       typicalRows.set(cluster, tile ? Number(tile.dataset.row) : report.membersOf(cluster)[0]);
     }
     const side = Math.round(Math.min(88, Math.max(56, view.width / 22)));
-    return pictureOf(typicalRows.get(cluster), side, redraw);
+    return thumbnailOf(typicalRows.get(cluster), side, redraw);
   }
 
-  function draw(context, view, isIn, redraw) {
-    if (view.zoom < FROM_ZOOM || !report.hasPictures) return;
-    for (const [row, x, y] of choose(view, isIn)) {
-      const picture = pictureOf(row, SIDE, redraw);
-      if (picture) drawFramed(context, report.cluster[row], picture, x, y);
+  function draw(context, view, mask, redraw) {
+    if (view.zoom < FROM_ZOOM || !report.hasImages) return;
+    for (const [row, x, y] of choose(view, mask)) {
+      const thumbnail = thumbnailOf(row, SIDE, redraw);
+      if (thumbnail) drawFramed(context, report.cluster[row], thumbnail, x, y);
     }
   }
 

@@ -1,17 +1,16 @@
 "use strict";
-// The dots of the map. They are stamped into the pixels directly, which takes a few milliseconds
-// for fifty thousand and looks the same in every browser.
+// The dots of the map. They are written into the pixels directly: a few milliseconds for fifty
+// thousand dots, and the same look in every browser.
 const points = (() => {
-  const LARGEST = 65535;
   const n = report.x.length;
   const order = shuffled(n);
   const shades = new Uint32Array(n);
-  let ground = 0;
+  let background = 0;
   let faint = 0;
   let image = null;
   let pixels = null;
 
-  // A fixed random order, so that no cluster lies on top of all others.
+  // A fixed random order, so that no cluster covers all others.
   function shuffled(size) {
     const rows = Uint32Array.from({ length: size }, (_, i) => i);
     let seed = 1;
@@ -26,13 +25,13 @@ const points = (() => {
   const packed = ([red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   const mixed = (from, to, share) => from.map((value, i) => Math.round(value + share * (to[i] - value)));
 
-  // The unsure are paler.
-  function paint(groundColour, faintColour) {
-    ground = packed(groundColour);
+  // Dots of unsure images are paler.
+  function paint(backgroundColour, faintColour) {
+    background = packed(backgroundColour);
     faint = packed(faintColour);
     const steps = report.names.map((_, cluster) => {
       const full = colours.of(cluster);
-      return [0, 1, 2, 3, 4].map((step) => packed(mixed(groundColour, full, 0.4 + 0.15 * step)));
+      return [0, 1, 2, 3, 4].map((step) => packed(mixed(backgroundColour, full, 0.4 + 0.15 * step)));
     });
     for (let row = 0; row < n; row++) {
       const sure = report.confidence(row) ?? 1;
@@ -40,7 +39,7 @@ const points = (() => {
     }
   }
 
-  // A disc with a thin rim in the colour of the ground, which keeps crowded dots apart.
+  // A disc with a thin rim in the background's colour, which separates crowded dots.
   function stampOf(radius) {
     const reach = Math.ceil(radius + 1);
     const rim = radius > 2.2 ? 0.9 : 0;
@@ -63,26 +62,26 @@ const points = (() => {
     return (0xff000000 | (outer & 0xff00ff) | (inner & 0x00ff00)) >>> 0;
   }
 
-  // Draws all dots; `isIn` marks those that stand out, null for all.
-  function draw(context, view, density, radius, isIn) {
+  // Draws all dots; those outside the mask are faint, if there is one.
+  function draw(context, view, density, radius, mask) {
     const [width, height] = [context.canvas.width, context.canvas.height];
     if (!image || image.width !== width || image.height !== height) {
       image = context.createImageData(width, height);
       pixels = new Uint32Array(image.data.buffer);
     }
-    pixels.fill(ground);
+    pixels.fill(background);
     const { reach, parts } = stampOf(radius * density);
     const count = parts.length;
     const offsets = Int32Array.from(parts, ([x, y]) => y * width + x);
     const body = Int32Array.from(parts, (part) => part[2]);
     const cover = Int32Array.from(parts, (part) => part[3]);
-    const scaleX = (view.scaleX * density) / LARGEST;
-    const scaleY = (view.scaleY * density) / LARGEST;
+    const scaleX = (view.scaleX * density) / MAX_POSITION;
+    const scaleY = (view.scaleY * density) / MAX_POSITION;
     const [left, top] = [Math.round(view.left * density), Math.round(view.top * density)];
-    for (let pass = isIn ? 0 : 1; pass < 2; pass++) {
+    for (let pass = mask ? 0 : 1; pass < 2; pass++) {
       for (let i = 0; i < n; i++) {
         const row = order[i];
-        if (isIn && isIn[row] !== pass) continue;
+        if (mask && mask[row] !== pass) continue;
         const x = (report.x[row] * scaleX + left) | 0;
         const y = (report.y[row] * scaleY + top) | 0;
         if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
@@ -93,7 +92,7 @@ const points = (() => {
           if (body[k] === 256) {
             pixels[at] = shade;
           } else {
-            const rimmed = cover[k] === body[k] ? pixels[at] : blend(pixels[at], ground, cover[k]);
+            const rimmed = cover[k] === body[k] ? pixels[at] : blend(pixels[at], background, cover[k]);
             pixels[at] = body[k] ? blend(rimmed, shade, body[k]) : rimmed;
           }
         }
@@ -103,11 +102,11 @@ const points = (() => {
   }
 
   // The row of the nearest dot within a distance, or -1.
-  function at(view, x, y, within, isIn = null) {
-    const [scaleX, scaleY] = [view.scaleX / LARGEST, view.scaleY / LARGEST];
+  function at(view, x, y, within, mask = null) {
+    const [scaleX, scaleY] = [view.scaleX / MAX_POSITION, view.scaleY / MAX_POSITION];
     let [best, least] = [-1, within * within];
     for (let row = 0; row < n; row++) {
-      if (isIn && !isIn[row]) continue;
+      if (mask && !mask[row]) continue;
       const byX = report.x[row] * scaleX + view.left - x;
       const byY = report.y[row] * scaleY + view.top - y;
       const distance = byX * byX + byY * byY;
@@ -116,19 +115,19 @@ const points = (() => {
     return best;
   }
 
-  const place = (view, row) => [
-    (report.x[row] * view.scaleX) / LARGEST + view.left,
-    (report.y[row] * view.scaleY) / LARGEST + view.top,
+  const position = (view, row) => [
+    (report.x[row] * view.scaleX) / MAX_POSITION + view.left,
+    (report.y[row] * view.scaleY) / MAX_POSITION + view.top,
   ];
 
-  // The rows of dots within a closed line of screen places.
+  // The rows of the dots inside a polygon on the screen.
   function inside(view, line) {
     const xs = line.map(([x]) => x);
     const ys = line.map(([, y]) => y);
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const rows = [];
     for (let row = 0; row < n; row++) {
-      const [x, y] = place(view, row);
+      const [x, y] = position(view, row);
       if (x < x0 || x > x1 || y < y0 || y > y1) continue;
       let isInside = false;
       for (let i = 0, j = line.length - 1; i < line.length; j = i++) {
@@ -141,5 +140,5 @@ const points = (() => {
     return rows;
   }
 
-  return { n, paint, draw, at, place, inside };
+  return { n, paint, draw, at, position, inside };
 })();

@@ -1,25 +1,25 @@
 "use strict";
-// New names for clusters, kept in the page until they are saved as a file.
+// New names of clusters, kept in the page until they are saved to a file.
 const rename = (() => {
   const bar = document.getElementById("names-bar");
-  const found = [...report.names];
+  const original = [...report.names];
   const changed = new Set();
-  const MOST = 80;
+  const MAX_LETTERS = 80;
 
   function update() {
     const count = changed.size;
     bar.hidden = count === 0;
     document.body.classList.toggle("has-names-bar", count > 0);
     document.getElementById("names-count").textContent =
-      `${words.counted(count, ["name", "names"])} changed`;
+      `${format.counted(count, ["name", "names"])} changed`;
   }
 
   function set(number, name) {
     report.names[number] = name;
-    if (name === found[number]) changed.delete(number);
+    if (name === original[number]) changed.delete(number);
     else changed.add(number);
-    for (const place of document.querySelectorAll(`[data-cluster-name="${number}"]`)) {
-      place.textContent = name;
+    for (const node of document.querySelectorAll(`[data-cluster-name="${number}"]`)) {
+      node.textContent = name;
     }
     search.namesChanged();
     map.redraw();
@@ -32,7 +32,7 @@ const rename = (() => {
     const shown = heading.querySelector("[data-cluster-name]");
     const box = element("input", {
       class: "name-box",
-      maxlength: MOST,
+      maxlength: MAX_LETTERS,
       "aria-label": `New name for ${report.names[number]}`,
       autocomplete: "off",
       spellcheck: "true",
@@ -70,12 +70,12 @@ const rename = (() => {
   }
 
   document.addEventListener("click", (event) => {
-    const place = event.target.closest?.("[data-rename], .cluster h3 [data-cluster-name]");
-    if (place) edit(Number(place.dataset.rename ?? place.dataset.clusterName));
+    const target = event.target.closest?.("[data-rename], .cluster h3 [data-cluster-name]");
+    if (target) edit(Number(target.dataset.rename ?? target.dataset.clusterName));
   });
   document.getElementById("names-save").addEventListener("click", save);
   document.getElementById("names-undo").addEventListener("click", () => {
-    for (const number of [...changed]) set(number, found[number]);
+    for (const number of [...changed]) set(number, original[number]);
   });
   return { set };
 })();

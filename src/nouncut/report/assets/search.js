@@ -1,27 +1,27 @@
 "use strict";
-// Finding clusters by their words and images by the names of their files.
+// Finds clusters by their words and images by their file names.
 const search = (() => {
-  const SHOWN_FILES = 2000;
+  const MAX_SHOWN = 2000;
   const input = document.getElementById("search");
   const listeners = [];
   let clusterTexts = null;
   let fileTexts = null;
-  // What was found: numbers of clusters, rows of files; null where nothing is looked for.
+  // The clusters and rows found; null without a search.
   let found = null;
 
   function textsOfClusters() {
     return report.names.map((name, number) => {
       const section = document.getElementById(`cluster-${number}`);
-      return words.plain(`${name} ${section?.dataset.words ?? ""}`);
+      return format.searchable(`${name} ${section?.dataset.words ?? ""}`);
     });
   }
 
   function textsOfFiles() {
-    return Array.from({ length: report.nImages }, (_, row) => words.plain(report.path(row)));
+    return Array.from({ length: report.nImages }, (_, row) => format.searchable(report.path(row)));
   }
 
   function update() {
-    const wanted = words.plain(input.value.trim());
+    const wanted = format.searchable(input.value.trim());
     if (wanted) {
       clusterTexts ??= textsOfClusters();
       fileTexts ??= textsOfFiles();
@@ -29,18 +29,18 @@ const search = (() => {
       clusterTexts.forEach((text, number) => { if (text.includes(wanted)) clusters.add(number); });
       const files = [];
       fileTexts.forEach((text, row) => { if (text.includes(wanted)) files.push(row); });
-      found = { clusters, files, shownFiles: files.slice(0, SHOWN_FILES), isIn: flags(clusters, files) };
+      found = { clusters, files, shownFiles: files.slice(0, MAX_SHOWN), mask: maskOf(clusters, files) };
     } else {
       found = null;
     }
     for (const listener of listeners) listener(found);
   }
 
-  function flags(clusters, files) {
-    const isIn = new Uint8Array(report.nImages);
-    for (let row = 0; row < isIn.length; row++) isIn[row] = clusters.has(report.cluster[row]) ? 1 : 0;
-    for (const row of files) isIn[row] = 1;
-    return isIn;
+  function maskOf(clusters, files) {
+    const mask = new Uint8Array(report.nImages);
+    for (let row = 0; row < mask.length; row++) mask[row] = clusters.has(report.cluster[row]) ? 1 : 0;
+    for (const row of files) mask[row] = 1;
+    return mask;
   }
 
   function clear() {
@@ -49,10 +49,10 @@ const search = (() => {
     update();
   }
 
-  let waiting = 0;
+  let timer = 0;
   input.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(update, 80);
+    clearTimeout(timer);
+    timer = setTimeout(update, 80);
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") document.getElementById("clusters").scrollIntoView();

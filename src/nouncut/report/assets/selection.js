@@ -1,5 +1,5 @@
 "use strict";
-// Images chosen on the map with a box or a lasso.
+// Images selected on the map with a box or a lasso.
 const selection = (() => {
   const panel = document.getElementById("selection");
   const strip = document.getElementById("selection-strip");
@@ -12,18 +12,18 @@ const selection = (() => {
     stopFilling();
     panel.hidden = rows.length === 0;
     document.getElementById("selection-count").textContent =
-      `${words.counted(rows.length, report.things)} selected`;
+      `${format.counted(rows.length, report.things)} selected`;
     strip.allRows = rows;
-    if (rows.length && report.hasPictures) stopFilling = thumbnails.fill(strip, rows);
+    if (rows.length && report.hasImages) stopFilling = thumbnails.fill(strip, rows);
     else strip.replaceChildren();
     for (const listener of listeners) listener();
   }
 
-  function flags() {
+  function mask() {
     if (!rows.length) return null;
-    const isIn = new Uint8Array(report.nImages);
-    for (const row of rows) isIn[row] = 1;
-    return isIn;
+    const found = new Uint8Array(report.nImages);
+    for (const row of rows) found[row] = 1;
+    return found;
   }
 
   if (panel) {
@@ -35,7 +35,7 @@ const selection = (() => {
   }
   return {
     set,
-    flags,
+    mask,
     rows: () => rows,
     clear: () => { if (rows.length) set([]); },
     onChange: (listener) => listeners.push(listener),

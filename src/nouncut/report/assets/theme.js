@@ -1,5 +1,5 @@
 "use strict";
-// The theme: the reader's choice, or else the system's.
+// The theme: the reader's choice, otherwise the system's.
 const theme = (() => {
   const KEY = "nouncut-theme";
   const root = document.documentElement;
@@ -7,26 +7,26 @@ const theme = (() => {
   const listeners = [];
   root.classList.add("js");
 
-  // Some browsers keep nothing for pages on a disk.
+  // Some browsers store nothing for pages opened from a disk.
   function remembered() {
     try { return localStorage.getItem(KEY); } catch { return null; }
   }
   function remember(choice) {
-    try { localStorage.setItem(KEY, choice); } catch { /* then it lasts as long as the page */ }
+    try { localStorage.setItem(KEY, choice); } catch { /* forgotten when the page is closed */ }
   }
 
   const isDark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const tell = () => { for (const listener of listeners) listener(); };
+  const notify = () => { for (const listener of listeners) listener(); };
 
   function toggle() {
     root.dataset.theme = isDark() ? "light" : "dark";
     remember(root.dataset.theme);
-    tell();
+    notify();
   }
 
   const choice = remembered();
   if (choice === "dark" || choice === "light") root.dataset.theme = choice;
-  system.addEventListener("change", tell);
+  system.addEventListener("change", notify);
   addEventListener("DOMContentLoaded", () => {
     document.getElementById("theme").addEventListener("click", toggle);
   });

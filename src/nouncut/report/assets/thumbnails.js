@@ -1,5 +1,5 @@
 "use strict";
-// The picture of every image: on the page, in a block of data, or in a folder beside the page.
+// Thumbnails of all images: on the page, in a block of data, or in a folder beside the page.
 const thumbnails = (() => {
   const blocks = document.querySelectorAll(".thumbnail-block");
   const parsed = new Map();
@@ -16,7 +16,7 @@ const thumbnails = (() => {
     return parsed.get(number)[row % size];
   }
 
-  // Returns an address for an <img>, or null.
+  // The source for an <img>, or null.
   function source(row) {
     if (shown.has(row)) return shown.get(row).src;
     const found = entry(row);
@@ -56,7 +56,7 @@ const thumbnails = (() => {
     return box;
   }
 
-  // Fills a box with tiles, a screenful at a time: the next when the last comes into view.
+  // Fills a box with tiles: the next ones when the last comes into view.
   function fill(box, rows) {
     const AT_ONCE = 120;
     let next = 0;

@@ -1,0 +1,63 @@
+"""Commands to run next, ready to copy from the page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+
+from nouncut.runs.run import Run
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """A command and what it is good for."""
+
+    purpose: str
+    command: str
+
+
+def next_steps(run: Run) -> list[NextStep]:
+    """List commands that go on from a run."""
+    things = "images" if run.has_images else "features"
+    directory = _printable(run)
+    forms = "as a table, or as folders of images" if run.has_images else "as a table"
+    return [
+        *_other_count(run),
+        NextStep(
+            f"Use the clusters in other programs: export them {forms}.",
+            _shell("nouncut", "export", directory),
+        ),
+        NextStep(
+            f"Assign new {things} to these clusters.",
+            _shell("nouncut", "predict", directory, f"NEW_{things.upper()}"),
+        ),
+    ]
+
+
+def names_command(run: Run) -> str:
+    """Return the command that keeps names edited on the page."""
+    return _shell("nouncut", "report", _printable(run), "--names", "names.json")
+
+
+def _other_count(run: Run) -> list[NextStep]:
+    """Propose the runner-up number of clusters, or one more cluster if there is none."""
+    n_clusters = int(run.manifest["n_clusters"])
+    count = run.manifest.get("cluster_count") or {}
+    others = [int(number) for number, _ in count.get("candidates") or [] if number != n_clusters]
+    other = others[0] if others else n_clusters + 1
+    if other > int(run.manifest["n_images"]):
+        return []
+    purpose = f"Too coarse or too fine? Try another number of clusters, such as {other:,}."
+    reuse = " The images are not encoded again." if run.has_images else ""
+    sources = [str(source) for source in run.manifest.get("source") or []] or ["FOLDER"]
+    return [NextStep(purpose + reuse, _shell("nouncut", "cluster", *sources, "-k", str(other)))]
+
+
+def _printable(run: Run) -> str:
+    return os.fspath(run.directory).encode("utf-8", "replace").decode()
+
+
+def _shell(*words: str) -> str:
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -1,0 +1,151 @@
+"""Data about every image for the page's scripts: columns as bytes, names and thumbnails as JSON.
+
+Names and thumbnails are made in blocks while the page is written, so memory stays small.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from nouncut.errors import printable_path
+from nouncut.images.thumbnails import Original, Thumbnail
+from nouncut.report.shown_images import common_folder, link_to, relative_path
+from nouncut.runs.run import Run
+from nouncut.runs.tables import real_paths
+
+FILES_PER_BLOCK = 1000
+THUMBNAILS_PER_BLOCK = 256
+
+# data.js decodes the columns with the same numbers.
+_LARGEST = 65535
+_UNKNOWN = 255
+_SURE = 250
+
+# A thumbnail in base64 or its file name, the row of an equal image, or why there is none.
+Entry = str | int | list[str]
+
+
+def as_json(value: Any) -> Markup:
+    """Return a value as JSON that is safe inside a script element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", r"\u003c"))
+
+
+def report_data(run: Run, thumbnail_folder: str | None) -> dict[str, Any]:
+    """Return the data of all images that the scripts read at once."""
+    folder = common_folder(run)
+    return {
+        "run": run.manifest.get("id"),
+        "names": run.names,
+        "renamed": sorted(run.new_names),
+        "nImages": len(run.assignments),
+        "hasImages": run.has_images,
+        "folder": printable_path(folder) if folder else "",
+        "separator": os.sep,
+        "base": link_to(folder, run.directory) if folder else None,
+        "filesPerBlock": FILES_PER_BLOCK,
+        "thumbnailsPerBlock": THUMBNAILS_PER_BLOCK,
+        "columns": {
+            name: b64encode(np.ascontiguousarray(column).tobytes()).decode()
+            for name, column in _columns(run).items()
+        },
+        "thumbnails": thumbnail_folder,
+    }
+
+
+def file_blocks(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield the names of all files in blocks, with links where the names alone do not suffice."""
+    n_images = len(run.assignments)
+    are_files, folder = run.has_images, common_folder(run)
+    for start in range(0, n_images, FILES_PER_BLOCK):
+        size = min(FILES_PER_BLOCK, n_images - start)
+        paths, links = [], {}
+        for row, path in enumerate(real_paths(run.images.slice(start, size)), start):
+            relative = relative_path(path, folder).as_posix() if are_files else str(path)
+            shown = printable_path(relative)
+            paths.append(shown)
+            if are_files and (shown != relative or folder is None):
+                links[str(row)] = link_to(path, run.directory)
+        yield {"paths": paths, "links": links}
+
+
+def thumbnail_blocks(
+    run: Run,
+    shown: set[int],
+    make: Callable[[dict[int, Original], int], dict[int, Thumbnail]],
+    is_inline: bool,
+) -> Iterator[list[Entry]]:
+    """Yield the thumbnails of all images in blocks; `shown` rows are on the page already."""
+    n_images = len(run.assignments)
+    hashes = run.images["hash"]
+    # In a folder, equal images share one file anyway.
+    first: dict[object, int] = {hashes[row].as_py() or row: row for row in sorted(shown)}
+    first = first if is_inline else {}
+    for start in range(0, n_images, THUMBNAILS_PER_BLOCK):
+        images = run.images.slice(start, min(THUMBNAILS_PER_BLOCK, n_images - start))
+        same, wanted = [], {}
+        for row, path in enumerate(real_paths(images), start):
+            content = hashes[row].as_py()
+            same.append(first.setdefault(content or row, row) if is_inline else row)
+            if same[-1] == row and not (is_inline and row in shown):
+                wanted[row] = Original(path, content)
+        made = make(wanted, images.num_rows)
+        yield [
+            _entry(made[row], is_inline) if row in made else other
+            for row, other in enumerate(same, start)
+        ]
+
+
+def unit_square(points: NDArray[Any]) -> NDArray[np.float32]:
+    """Scale (n, 2) points into the unit square, both axes alike; unknown ones to the middle."""
+    known = np.isfinite(points).all(axis=1)
+    scaled = np.full(points.shape, 0.5, dtype=np.float32)
+    if known.any():
+        finite = points[known].astype(np.float64)
+        low, high = finite.min(axis=0), finite.max(axis=0)
+        size = float((high - low).max()) or 1.0
+        scaled[known] = (0.5 + (finite - (low + high) / 2) / size).clip(0, 1)
+    return scaled
+
+
+def _columns(run: Run) -> dict[str, NDArray[Any]]:
+    table = run.assignments
+    columns: dict[str, NDArray[Any]] = {
+        "cluster": _two_bytes(table["cluster"]),
+        "second": _two_bytes(table["second_cluster"]),
+        "confidence": _one_byte(table["confidence"]),
+        "secondConfidence": _one_byte(table["second_confidence"]),
+        "outlier": table["outlier"].to_numpy().astype(np.uint8),
+    }
+    points = run.map()
+    if points is not None:
+        columns["x"], columns["y"] = np.rint(unit_square(points).T * _LARGEST).astype("<u2")
+    return columns
+
+
+def _two_bytes(column: pa.ChunkedArray) -> NDArray[np.uint16]:
+    numbers: NDArray[Any] = column.fill_null(_LARGEST).to_numpy()
+    return numbers.astype("<u2")
+
+
+def _one_byte(column: pa.ChunkedArray) -> NDArray[np.uint8]:
+    shares: NDArray[Any] = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+    scaled = np.rint(np.clip(np.nan_to_num(shares), 0, 1) * _SURE)
+    return np.where(np.isnan(shares), _UNKNOWN, scaled).astype(np.uint8)
+
+
+def _entry(thumbnail: Thumbnail, is_inline: bool) -> Entry:
+    if thumbnail.file is None:
+        return [thumbnail.problem]
+    if is_inline:
+        return b64encode(thumbnail.file.read_bytes()).decode("ascii")
+    return thumbnail.file.stem

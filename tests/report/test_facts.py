@@ -1,0 +1,37 @@
+import pytest
+
+from nouncut.report.facts import describe_count, describe_model, describe_settings, shown_date
+
+
+@pytest.mark.parametrize(
+    ("confidence", "verdict"), [(0.9, "quite sure"), (0.5, "a fair guess"), (0.1, "unsure")]
+)
+def test_the_verdict_follows_the_confidence(confidence, verdict):
+    count = {"n_clusters": 2, "candidates": [[2, 0.0], [3, None]], "confidence": confidence}
+    facts = describe_count({"n_clusters": 2, "cluster_count": count})
+    assert facts.verdict == verdict
+    assert facts.candidates == ((2, 0.0), (3, 0.0))
+
+
+def test_a_given_number_is_not_an_estimate():
+    assert describe_count({"n_clusters": 1}).explanation.startswith("1 cluster was asked for")
+
+
+def test_the_embedded_model_is_not_passed_off_as_clip():
+    facts = describe_model({"model": {"name": "mini", "embedded": True}})
+    assert facts.is_embedded
+    assert "not CLIP" in facts.meaning
+    assert "not CLIP" not in describe_model({"model": {"name": "ViT-B/32"}}).meaning
+
+
+def test_settings_show_what_was_chosen(small_run):
+    settings = dict(describe_settings(small_run.manifest))
+    assert settings["Temperature (tau)"] == "auto: 0.2"
+    assert settings["Number of clusters asked for"] == "auto: 3"
+    assert settings["Seed"] == "0"
+    assert settings["Command"] == "nouncut cluster photos"
+
+
+def test_text_that_is_no_date_is_shown_unchanged():
+    assert shown_date("yesterday") == "yesterday"
+    assert shown_date(None) == ""
