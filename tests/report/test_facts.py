@@ -26,10 +26,12 @@ def test_the_embedded_model_is_not_passed_off_as_clip():
 
 def test_settings_show_what_was_chosen(small_run):
     settings = dict(describe_settings(small_run.manifest))
-    assert settings["Temperature (tau)"] == "auto: 0.2"
-    assert settings["Number of clusters asked for"] == "auto: 3"
+    assert settings["Number of groups"] == "3 (chosen automatically)"
+    assert settings["Noun filter"] == "tac (chosen automatically)"
+    assert settings["Images compared by"] == "looks (chosen automatically)"
+    assert settings["Temperature (tau)"] == f"{small_run.manifest['tau']:.4g} (chosen automatically)"
     assert settings["Seed"] == "0"
-    assert settings["Command"] == "nouncut cluster photos"
+    assert settings["Model's fingerprint"] == "mini-1"
 
 
 def test_text_that_is_no_date_is_shown_unchanged():

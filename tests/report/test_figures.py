@@ -87,7 +87,7 @@ def test_many_images_share_cells(write_run, tmp_path, monkeypatch):
         tmp_path / "run",
         images_table([f"{row}.jpg" for row in range(45)]),
         labels,
-        {"prompts": [{"template": "{}", "weight": 1.0}], "settings": {"n_neighbors": 4}},
+        {"prompts": [{"template": "{}", "weight": 1.0}], "n_neighbors": 4},
         {
             "features": np.eye(2)[labels] + noise,
             **{f"graph_{part}": getattr(same, part) for part in ("data", "indices", "indptr")},

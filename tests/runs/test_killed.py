@@ -171,7 +171,7 @@ def test_a_second_writer_is_refused_until_the_first_ends(process, tmp_path):
         start(process, directory, 0, 1)
         answer = wait(process)
     assert answer.startswith(f"Another process is writing a run to {directory}.")
-    assert "--output" in answer
+    assert "`output`" in answer
     write(process, directory, 0)
 
 

@@ -149,7 +149,7 @@ def test_columns_are_cast(small_run, contents):
 def test_a_directory_with_other_things_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
-    expected = rf"holds other things \({name.split('/')[0]}, ...\) and no run. .*`output`"
+    expected = rf"holds other files \({name.split('/')[0]}, ...\) but no run. .*`output`"
     with pytest.raises(OutputError, match=expected), RunWriter(tmp_path):
         pass
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")] in ([name], [])
