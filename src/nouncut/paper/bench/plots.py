@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,13 +26,14 @@ from nouncut.paper.published import METRICS, ParameterName
 from nouncut.paper.tables.table_text import csv_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Inputs = ParamSpec("Inputs")
 # Okabe and Ito's palette: distinct for colour-blind readers and dark enough on white. Markers
 # tell the lines apart in print.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 _MARKERS = ("o", "s", "^")
+_BAND_COLOUR = "#e8e8e4"
 _SIZE = (4.6, 3.4)
 _PIXELS_PER_INCH = 300
 # Curves that vary by less than this share of their height look flat.
@@ -43,6 +45,13 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "nouncut",
     "font.size": 9,
     "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+_ABOVE: dict[str, Any] = {
+    "loc": "lower center",
+    "bbox_to_anchor": (0.5, 1),
+    "ncols": len(METRICS),
+    "frameon": False,
 }
 
 
@@ -73,67 +82,79 @@ def save_affinities(encoded: EncodedDataset) -> list[Path]:
     return _save(encoded, "affinity", matrices_figure(encoded.name, matrices))
 
 
+def _styled(draw: Callable[Inputs, Figure]) -> Callable[Inputs, Figure]:
+    """Draw a figure in our style, and leave matplotlib's settings alone."""
+
+    @wraps(draw)
+    def styled(*args: Inputs.args, **options: Inputs.kwargs) -> Figure:
+        check_matplotlib()
+        from matplotlib import rc_context
+
+        with rc_context(_STYLE):
+            return draw(*args, **options)
+
+    return styled
+
+
+@_styled
 def curve_figure(title: str, curve: Curve) -> Figure:
     """Draw scores over the values of a parameter; a band marks the default."""
-    figure, axes = _new_figure(title, _SIZE)
+    figure = _titled_figure(title, _SIZE)
+    axes = figure.add_subplot()
     positions = np.arange(len(curve.values))
-    axes.axvspan(*(curve.values.index(curve.default) + np.array([-0.15, 0.15])), color="#e8e8e4")
+    default = curve.values.index(curve.default)
+    axes.axvspan(default - 0.15, default + 0.15, color=_BAND_COLOUR)
     deviations = np.nan_to_num(curve.deviations)
     for number, metric in enumerate(METRICS):
-        axes.errorbar(
-            positions,
-            curve.means[:, number],
-            yerr=deviations[:, number],
-            label=metric,
-            **_line(number),
-        )
+        means, bars = curve.means[:, number], deviations[:, number]
+        axes.errorbar(positions, means, yerr=bars, label=metric, **_line(number))
     axes.set_xticks(positions, [f"{value:g}" for value in curve.values])
     axes.set_xlabel(curve.parameter)
     axes.set_ylabel("per cent")
     axes.set_ylim(*_span([curve.means - deviations, curve.means + deviations]))
-    _legend(figure, axes.lines[: len(METRICS)], METRICS)
+    axes.legend(**_ABOVE)
     return figure
 
 
+@_styled
 def convergence_figure(title: str, found: Convergence) -> Figure:
     """Draw the objective (left axis) and the NMI (right axis) over iterations."""
-    figure, left = _new_figure(title, _SIZE)
+    figure = _titled_figure(title, _SIZE)
+    left = figure.add_subplot()
     right = left.twinx()
+    right.spines.right.set_visible(True)
     steps = np.arange(1, len(found.nmi) + 1)
     lines = []
-    for number, (axes, values, label) in enumerate(
-        ((left, found.objective, "objective"), (right, found.nmi, "NMI (per cent)"))
+    for number, (axes, name, values) in enumerate(
+        ((left, "objective", found.objective), (right, "NMI", found.nmi))
     ):
-        lines += axes.plot(steps, values, **_line(number))
+        lines += axes.plot(steps, values, label=name, **_line(number))
         axes.set_ylim(*_span(values))
-        axes.set_ylabel(label, color=_COLOURS[number])
-    left.set_xticks(steps)
-    left.set_xlabel("iteration")
-    _legend(figure, lines, ("objective", "NMI"))
+    left.set(xticks=steps, xlabel="iteration", ylabel="objective")
+    right.set_ylabel("NMI in per cent")
+    right.legend(handles=lines, **_ABOVE)
     return figure
 
 
+@_styled
 def matrices_figure(title: str, matrices: Mapping[str, NDArray[np.float64]]) -> Figure:
-    """Draw matrices of values from 0 to 1 side by side, 1 in black."""
-    figure, first = _new_figure(title, (2.4 * len(matrices), 2.9))
-    first.remove()
+    """Draw matrices of values from 0 (white) to 1 (black) side by side."""
+    figure = _titled_figure(title, (2.4 * len(matrices), 2.9))
     for number, (name, matrix) in enumerate(matrices.items(), start=1):
         axes = figure.add_subplot(1, len(matrices), number)
         axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, interpolation="none")
+        axes.spines[:].set_visible(True)
         axes.set(xticks=[], yticks=[], xlabel=name)
     return figure
 
 
-def _new_figure(title: str, size: tuple[float, float]) -> tuple[Figure, Axes]:
-    check_matplotlib()
-    from matplotlib import rc_context
+def _titled_figure(title: str, size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
-        figure = Figure(size, layout="constrained")
-        # The names of folders may hold dollar signs.
-        figure.suptitle(title, fontsize=11, parse_math=False)
-        return figure, figure.add_subplot()
+    figure = Figure(size, layout="constrained")
+    # The names of folders may hold dollar signs.
+    figure.suptitle(title, fontsize=11, parse_math=False)
+    return figure
 
 
 def _line(number: int) -> dict[str, Any]:
@@ -143,10 +164,6 @@ def _line(number: int) -> dict[str, Any]:
         "markersize": 4,
         "linewidth": 1.5,
     }
-
-
-def _legend(figure: Figure, lines: Iterable[Any], labels: Sequence[str]) -> None:
-    figure.legend(lines, labels, loc="outside upper center", ncols=len(labels), frameon=False)
 
 
 def _span(values: ArrayLike) -> tuple[float, float]:
