@@ -188,7 +188,9 @@ def test_imagenet_under_domain_shift(tmp_path, make):
     assert len(load_dataset("imagenet-sketch", tmp_path).class_names) == 3
     with pytest.raises(InputError, match="imagenet-c/fog/3"):
         load_dataset("imagenet-c", tmp_path)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="should hold fog/9"):
+        load_dataset("imagenet-c/fog/9", tmp_path)
+    with pytest.raises(InputError, match="Write it as"):
         load_dataset("imagenet-c/../3", tmp_path)
 
 

@@ -94,12 +94,8 @@ def bench(
     """
     command = this_command()
     with explained_errors(f"Results are kept; continue with: {command}"):
+        from nouncut.paper.bench import write_tables
         from nouncut.paper.bench.benchmark import Plan, run_benchmark
-        from nouncut.paper.bench.write_tables import (
-            benchmark_markdown,
-            describe_run,
-            write_benchmark,
-        )
 
         layout = _layout(table, methods)
         if not (data or layout.datasets):
@@ -117,10 +113,10 @@ def bench(
         )
         with StageBars(quiet) as bars:
             found = run_benchmark(plan, bars)
-        about = describe_run(command)
-        written = write_benchmark(found, about, output)
+        about = write_tables.describe_run(command)
+        written = write_tables.write_benchmark(found, about, output)
     # Not through rich, which would wrap long rows.
-    typer.echo(benchmark_markdown(found, about), nl=False)
+    typer.echo(write_tables.benchmark_markdown(found, about), nl=False)
     if not quiet:
         notes().print(f"{found.n_computed} results computed, {found.n_kept} were there already.")
         notes().print(f"Written: {', '.join(str(path) for path in written)}")

@@ -85,7 +85,6 @@ def make_clip_like(
         _directions(n_clusters, dim, rng) + 0.6 * families[np.arange(n_clusters) % len(families)]
     )
     labels = rng.permutation(np.arange(n_images) % n_clusters)
-
     share = separation * rng.beta(4, 2, size=(n_images, 1))
     features = np.empty((n_images, dim), dtype=np.float32)
     for rows, photographs in _photographs(n_images, dim, rng):
@@ -94,21 +93,32 @@ def make_clip_like(
         features[rows] = unit_rows(
             np.sqrt(_IMAGES_SHARE) * images_cone + np.sqrt(1 - _IMAGES_SHARE) * unit_rows(own)
         )
+    noun_features = _noun_features(nouns_cone, classes, n_nouns, n_prompts, rng)
+    return ClipLikeData(features, noun_features, labels)
 
+
+def _noun_features(
+    cone: NDArray[np.float64],
+    classes: NDArray[np.float64],
+    n_nouns: int,
+    n_prompts: int,
+    rng: Any,
+) -> list[NDArray[np.float32]]:
+    """Return nouns, one array per prompt; two thirds of them have the topic of a class."""
+    dim = len(cone)
     topics = _directions(n_nouns, dim, rng)
     of_a_class = np.flatnonzero(np.arange(n_nouns) % 3 != 2)
-    topics[of_a_class] = classes[np.arange(len(of_a_class)) % n_clusters]
+    topics[of_a_class] = classes[np.arange(len(of_a_class)) % len(classes)]
     meaning = _TOPICALITY * topics + np.sqrt(1 - _TOPICALITY**2) * _directions(n_nouns, dim, rng)
-    noun_features = [
+    return [
         unit_rows(
-            np.sqrt(_NOUNS_SHARE) * nouns_cone
+            np.sqrt(_NOUNS_SHARE) * cone
             + np.sqrt(1 - _NOUNS_SHARE) * meaning
             + 0.2 * _directions(1, dim, rng)
             + (0.1 + 0.3 * prompt / n_prompts) * _directions(n_nouns, dim, rng)
         ).astype(np.float32)
         for prompt in range(n_prompts)
     ]
-    return ClipLikeData(features, noun_features, labels)
 
 
 def _directions(n: int, dim: int, rng: Any) -> NDArray[np.float64]:

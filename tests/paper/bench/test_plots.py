@@ -62,6 +62,11 @@ def test_a_curve_shows_its_values_and_metrics_and_any_name():
     assert render(curve_figure(name, curve), "svg", name) == svg
 
 
+def test_a_small_set_may_not_reach_the_default():
+    curve = Curve("q", (5, 10, 20), 30, np.full((3, 1, 3), 50.0))
+    assert "20" in texts(render(curve_figure("few images", curve), "svg", ""))
+
+
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12),
     st.floats(0, 1e3),

@@ -92,7 +92,7 @@ class Convergence:
 
 
 def parameter_values(parameter: ParameterName, problem: Problem) -> tuple[tuple[float, ...], float]:
-    """Return the values of a parameter to try, and its default."""
+    """Return the values of a parameter to try, and its default; small sets try fewer q."""
     if parameter == "tau":
         default = _tau(problem)
         return tuple(float(f"{factor * default:.3g}") for factor in _TAU_FACTORS), default

@@ -102,8 +102,9 @@ def curve_figure(title: str, curve: Curve) -> Figure:
     figure = _titled_figure(title, _SIZE)
     axes = figure.add_subplot()
     positions = np.arange(len(curve.values))
-    default = curve.values.index(curve.default)
-    axes.axvspan(default - 0.15, default + 0.15, color=_BAND_COLOUR)
+    if curve.default in curve.values:
+        default = curve.values.index(curve.default)
+        axes.axvspan(default - 0.15, default + 0.15, color=_BAND_COLOUR)
     deviations = np.nan_to_num(curve.deviations)
     for number, metric in enumerate(METRICS):
         means, bars = curve.means[:, number], deviations[:, number]

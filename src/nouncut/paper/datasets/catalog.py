@@ -9,6 +9,7 @@ from nouncut.errors import InputError, printable_path
 from nouncut.paper.datasets import imagenet, listed_images, pixel_files
 from nouncut.paper.datasets.class_folders import Loader, load_folders
 from nouncut.paper.datasets.dataset import Dataset
+from nouncut.paper.datasets.dataset_files import need
 
 _IMAGENET_FOLDERS = ("imagenet", "ImageNet-1K", "ILSVRC2012", "imagenet-1k", "ILSVRC/Data/CLS-LOC")
 _IMAGENET_SOURCE = (
@@ -145,12 +146,12 @@ def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
             f"Where is {known.title}? Name the folder that holds it with `data_root`. Its official "
             f"files: {known.source}"
         )
-    folder = _find_folder(known, data_root).joinpath(*_parts_inside(data))
+    folder, inside = _find_folder(known, data_root), _path_inside(data)
     try:
-        return known.load(folder, known.title)
-    except (InputError, FileNotFoundError) as error:
+        return known.load(need(folder, inside) if inside else folder, known.title)
+    except InputError as error:
         raise InputError(
-            f"{known.title} is incomplete. {error} Its official files: {known.source}"
+            f"{known.title} cannot be loaded. {error} Its official files: {known.source}"
         ) from error
 
 
@@ -167,12 +168,12 @@ def _without_dashes(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def _parts_inside(data: str) -> list[str]:
-    """Return the folders after the name: ["fog", "3"] of imagenet-c/fog/3."""
+def _path_inside(data: str) -> str:
+    """Return the path after the name: "fog/3" of imagenet-c/fog/3."""
     parts = data.split("/")[1:]
     if any(part in ("", ".", "..") for part in parts):
         raise InputError(f"{data!r} is no data set. Write it as imagenet-c/fog/3.")
-    return parts
+    return "/".join(parts)
 
 
 def _find_folder(known: KnownDataset, root: Path) -> Path:
