@@ -1,7 +1,7 @@
 """Clustering accuracy on folders of labelled photographs, all methods on the same features.
 
-Run it with ``python benchmarks/quality.py FOLDER [FOLDER ...]``, each folder holding one sub-folder
-per class. The number of clusters is the number of classes; labels are used for scores only.
+Run it with ``python benchmarks/quality.py FOLDER [FOLDER ...]``; each folder has one subfolder per
+class. The number of clusters is the number of classes; labels are used for scores only.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from sklearn.cluster import KMeans, SpectralClustering
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_images, encode_nouns
 from nouncut.compute.rows import unit_rows
-from nouncut.method.kernel import noun_probabilities
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
+from nouncut.paper.baselines.tac import text_counterparts
 from nouncut.paper.scores import clustering_scores
 from nouncut.words.filters import positive_nouns
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS
 
-# TAC's temperature for an image's text counterpart.
-TAC_TAU = 0.005
 FILTERS = ("tac", "gradnorm")
 
 
@@ -83,10 +81,10 @@ def methods(data: Photographs, seed: int) -> Iterator[tuple[str, Callable[[], ND
 
 
 def tac(data: Photographs, prompts: list[NDArray[Any]], seed: int) -> NDArray[Any]:
-    """Group images by their features beside those of the nouns they point at."""
+    """Cluster images by their features beside those of their text counterparts."""
     nouns = unit_rows(np.mean(prompts, axis=0))
-    weights = noun_probabilities(unit_rows(data.semantic), [nouns], TAC_TAU)[0]
-    both = np.hstack([unit_rows(data.visual), unit_rows(weights @ nouns)])
+    counterparts = text_counterparts(unit_rows(data.semantic), nouns)
+    both = np.hstack([unit_rows(data.visual), counterparts])
     labels: NDArray[Any] = KMeans(data.n_clusters, n_init=20, random_state=seed).fit_predict(both)
     return labels
 

@@ -100,7 +100,7 @@ def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
     assert [path.name for path in paths] == [
         f"tau-my-pets-tiny.{end}" for end in ("svg", "png", "csv")
     ]
-    assert paths[0].read_text().startswith("<svg")
+    assert "<svg" in paths[0].read_text()
     assert {row["value"] for row in read_csv(paths[2])} >= {"0.01", "0.04", "0.16"}
 
 
@@ -110,7 +110,11 @@ def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
         (("cifar-10", "--data-root", "."), 3, "cifar-10-binary.tar.gz"),
         (("cifar-10",), 3, "--data-root"),
         (("no such folder",), 3, "neither a folder nor a data set"),
-        ((".", "--methods", "hers"), 2, "There are: clip-zero-shot"),
+        (
+            (".", "--methods", "hers"),
+            2,
+            "--methods has 'hers'",
+        ),
         ((), 2, "Name a data set or a folder"),
         (("--table", "rad", "--methods", "clip-kmeans", "."), 2, "tac-kmeans"),
     ],

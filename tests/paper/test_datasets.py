@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from nouncut.errors import InputError
 from nouncut.images.hashing import content_hash
-from nouncut.paper.datasets.cifar import superclasses
-from nouncut.paper.datasets.dataset import CentreCrop, DatasetFilesError, FileImages, PixelImages
-from nouncut.paper.datasets.finding import packaged_lines
-from nouncut.paper.datasets.registry import KNOWN, load_dataset
+from nouncut.paper.datasets.catalog import KNOWN, load_dataset
+from nouncut.paper.datasets.dataset import CentreCrop, FileImages, PixelImages
+from nouncut.paper.datasets.dataset_files import packaged_lines
+from nouncut.paper.datasets.pixel_files import cifar_superclasses
 from nouncut.paper.published import published_values
 from nouncut.words.wordnet import load_wordnet
 
@@ -54,14 +55,14 @@ def test_cifar10_is_read_from_its_binary_files(tmp_path, make):
 def test_pickles_are_refused_with_advice(tmp_path, name, folder, file, archive):
     (tmp_path / folder).mkdir()
     (tmp_path / folder / file).write_bytes(pickle.dumps({"data": []}))
-    with pytest.raises(DatasetFilesError, match=archive):
+    with pytest.raises(InputError, match=archive):
         load_dataset(name, tmp_path)
 
 
 def test_a_file_that_was_cut_short_is_refused(tmp_path, make):
     path = make.cifar10(tmp_path) / "test_batch.bin"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DatasetFilesError, match="Fetch it again"):
+    with pytest.raises(InputError, match="Download it again"):
         load_dataset("cifar-10", tmp_path)
 
 
@@ -82,10 +83,10 @@ def test_cifar20_merges_the_folders_of_a_hundred_classes(tmp_path, make):
 
 
 def test_the_twenty_superclasses_hold_a_hundred_classes():
-    fine = [name for names in superclasses().values() for name in names]
-    assert len(superclasses()) == 20
+    fine = [name for names in cifar_superclasses().values() for name in names]
+    assert len(cifar_superclasses()) == 20
     assert len(set(fine)) == 100
-    assert {len(names) for names in superclasses().values()} == {5}
+    assert {len(names) for names in cifar_superclasses().values()} == {5}
 
 
 def test_stl10_runs_down_the_columns(tmp_path, make):
@@ -115,7 +116,7 @@ def test_ucf101_takes_middle_frames(tmp_path, make):
 def test_ucf101_says_that_videos_are_not_read(tmp_path, make):
     folder = make.ucf101(tmp_path)
     (folder / "midframes/YoYo/v_YoYo_g01_c01.jpg").rename(tmp_path / "elsewhere.avi")
-    with pytest.raises(DatasetFilesError, match=r"v_YoYo_g01_c01.*ffmpeg"):
+    with pytest.raises(InputError, match=r"v_YoYo_g01_c01.*ffmpeg"):
         load_dataset("ucf-101", tmp_path)
 
 
@@ -148,7 +149,7 @@ def test_imagenet_is_cut_as_usual(tmp_path, make):
     dataset = load_dataset("imagenet-10", tmp_path)
     assert dataset.test.open(0).size == (224, 224)
     # Features of the whole image must not be taken for those of its centre.
-    assert dataset.test.key(0) != content_hash(dataset.test.place(0))
+    assert dataset.test.key(0) != content_hash(dataset.test.path(0))
 
 
 def test_the_centre_is_cut_after_scaling():
@@ -185,9 +186,11 @@ def test_imagenet_under_domain_shift(tmp_path, make):
     assert corrupted.train is corrupted.test
     assert load_dataset("imagenet-v2", tmp_path).class_names == ("tench, Tinca tinca", "airliner")
     assert len(load_dataset("imagenet-sketch", tmp_path).class_names) == 3
-    with pytest.raises(DatasetFilesError, match="imagenet-c/fog/3"):
+    with pytest.raises(InputError, match="imagenet-c/fog/3"):
         load_dataset("imagenet-c", tmp_path)
-    with pytest.raises(DatasetFilesError):
+    with pytest.raises(InputError, match="should hold fog/9"):
+        load_dataset("imagenet-c/fog/9", tmp_path)
+    with pytest.raises(InputError, match="Write it as"):
         load_dataset("imagenet-c/../3", tmp_path)
 
 
@@ -235,16 +238,16 @@ def test_cars(tmp_path, make):
 
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_missing_files_come_with_their_source(tmp_path, name):
-    with pytest.raises(DatasetFilesError, match="https://"):
+    with pytest.raises(InputError, match="https://"):
         load_dataset(name, tmp_path)
-    with pytest.raises(DatasetFilesError, match="--data-root"):
+    with pytest.raises(InputError, match="`data_root`"):
         load_dataset(name)
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name[:10] != "imagenet-c"])
 def test_an_empty_folder_is_not_a_data_set(tmp_path, name):
     (tmp_path / KNOWN[name].folders[0]).mkdir()
-    with pytest.raises(DatasetFilesError, match="https://"):
+    with pytest.raises(InputError, match="https://"):
         load_dataset(name, tmp_path)
 
 
@@ -273,7 +276,7 @@ def test_any_folder_per_class(tmp_path, make):
     assert dataset.name == "my photos"
     assert dataset.class_names == ("<script>", "Oat Milk", "naïve café")
     # Keys are those of any other run on these files.
-    assert dataset.test.key(0) == content_hash(dataset.test.place(0))
+    assert dataset.test.key(0) == content_hash(dataset.test.path(0))
 
 
 def test_a_folder_with_a_known_name_needs_no_root(tmp_path, make, monkeypatch):
@@ -283,20 +286,20 @@ def test_a_folder_with_a_known_name_needs_no_root(tmp_path, make, monkeypatch):
 
 
 def test_what_is_no_data_set(tmp_path, make):
-    with pytest.raises(DatasetFilesError, match="cifar-10"):
+    with pytest.raises(InputError, match="cifar-10"):
         load_dataset("no such thing", tmp_path)
     make.folders(tmp_path / "one", "cat")
-    with pytest.raises(DatasetFilesError, match="a folder per class"):
+    with pytest.raises(InputError, match="a folder per class"):
         load_dataset(str(tmp_path / "one"))
     (tmp_path / "one/empty").mkdir()
-    with pytest.raises(DatasetFilesError, match="no images"):
+    with pytest.raises(InputError, match="no images"):
         load_dataset(str(tmp_path / "one"))
 
 
 def test_a_listed_image_that_is_missing_is_named(tmp_path, make):
     folder = make.dtd(tmp_path)
     (folder / "images/banded/banded_2.jpg").unlink()
-    with pytest.raises(DatasetFilesError, match=r"banded_2\.jpg"):
+    with pytest.raises(InputError, match=r"banded_2\.jpg"):
         load_dataset("dtd", tmp_path).test.stamp()
 
 
@@ -304,7 +307,7 @@ def test_the_stamp_changes_with_a_file(tmp_path, make):
     make.folders(tmp_path, "a", "b")
     source = FileImages(tuple(sorted(tmp_path.rglob("*.png"))))
     before = source.stamp()
-    make.picture(source.place(0), size=(50, 20))
+    make.picture(source.path(0), size=(50, 20))
     assert source.stamp() != before
 
 
@@ -313,6 +316,6 @@ def test_images_of_several_files_are_counted_through(tmp_path):
         (tmp_path / name).write_bytes(b"".join(bytes([v, v, v]) for v in values))
     source = PixelImages((tmp_path / "a.bin", tmp_path / "b.bin"), (3, 1, 1))
     assert [source.open(i).getpixel((0, 0))[0] for i in range(3)] == [1, 2, 3]
-    assert source.place(2).name == "image 0"
+    assert source.path(2).name == "image 0"
     with pytest.raises(IndexError):
         source.open(3)

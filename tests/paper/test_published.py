@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nouncut.paper.published import published_value, published_values
-from nouncut.paper.tables.table import METRICS
+from nouncut.paper.published import METRICS, published_value, published_values
 
 
 def test_every_value_is_a_percentage():
@@ -15,16 +14,16 @@ def test_every_value_is_a_percentage():
 
 
 @pytest.mark.parametrize(
-    ("table", "method", "dataset", "metric", "options", "expected"),
+    ("tables", "method", "dataset", "metric", "options", "expected"),
     [
-        ("tab:classic", "Ours", "CIFAR-10", "NMI", {}, 83.3),
-        ("tab:classic", "DAC", "STL-10", "ACC", {}, 47.0),
-        ("tab:encoder", "Ours", "DTD", "ARI", {"backbone": "ViT-L/14"}, 38.9),
-        ("tab:laion_clip_main", "Ours", "CIFAR-10", "ACC", {"backbone": "OpenCLIP ViT-B/32"}, 95.4),
-        ("prompt-templates", "Ours", "STL-10", "NMI", {"section": "art of the"}, 95.5),
-        (("tab:classic", "tab:complex"), "Ours", "DTD", "ACC", {}, 52.0),
-        ("tab:classic", "Ours", "DTD", "ACC", {}, None),
+        (["tab:classic"], "Ours", "CIFAR-10", "NMI", {}, 83.3),
+        (["tab:classic"], "DAC", "STL-10", "ACC", {}, 47.0),
+        (["tab:encoder"], "Ours", "DTD", "ARI", {"backbone": "ViT-L/14"}, 38.9),
+        (["tab:laion_clip_main"], "Ours", "DTD", "ACC", {"backbone": "OpenCLIP ViT-B/32"}, 56.4),
+        (["prompt-templates"], "Ours", "STL-10", "NMI", {"section": "art of the"}, 95.5),
+        (["tab:classic", "tab:complex"], "Ours", "DTD", "ACC", {}, 52.0),
+        (["tab:classic"], "Ours", "DTD", "ACC", {}, None),
     ],
 )
-def test_values_are_found(table, method, dataset, metric, options, expected):
-    assert published_value(table, method, dataset, metric, **options) == expected
+def test_values_are_found(tables, method, dataset, metric, options, expected):
+    assert published_value(tables, method, dataset, metric, **options) == expected

@@ -29,7 +29,9 @@ def test_settings_show_what_was_chosen(small_run):
     assert settings["Number of groups"] == "3 (chosen automatically)"
     assert settings["Noun filter"] == "tac (chosen automatically)"
     assert settings["Images compared by"] == "looks (chosen automatically)"
-    assert settings["Temperature (tau)"] == f"{small_run.manifest['tau']:.4g} (chosen automatically)"
+    assert (
+        settings["Temperature (tau)"] == f"{small_run.manifest['tau']:.4g} (chosen automatically)"
+    )
     assert settings["Seed"] == "0"
     assert settings["Model's fingerprint"] == "mini-1"
 

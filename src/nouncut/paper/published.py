@@ -1,4 +1,4 @@
-"""The values printed in the paper, as data: NMI, ACC and ARI in per cent."""
+"""The values printed in the paper, and the names that its tables and figures have here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,29 @@ import csv
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+TableName = Literal[
+    "classic",
+    "challenging",
+    "kernels",
+    "rad",
+    "prompts",
+    "encoders",
+    "openclip",
+    "fine",
+    "shift",
+    "leak",
+    "time",
+]
+ParameterName = Literal["tau", "q", "mu", "lambda"]
+METRICS = ("NMI", "ACC", "ARI")
 DEFAULT_BACKBONE = "ViT-B/32"
-"""The model that most of the paper's values belong to."""
+"""The model of most of the paper's values."""
 
 
 class PublishedValue(NamedTuple):
-    """One number of the paper."""
+    """One number of the paper, in per cent."""
 
     table: str
     dataset: str
@@ -36,7 +51,7 @@ def published_values() -> tuple[PublishedValue, ...]:
 
 
 def published_value(
-    table: str | Sequence[str],
+    tables: Sequence[str],
     method: str,
     dataset: str,
     metric: str,
@@ -44,14 +59,14 @@ def published_value(
     section: str = "",
     backbone: str = DEFAULT_BACKBONE,
 ) -> float | None:
-    """Look a value of the paper up."""
-    for one in (table,) if isinstance(table, str) else table:
-        value = _by_place().get((one, dataset, backbone, section, method, metric))
+    """Look a value up in the first of several tables that has it."""
+    for table in tables:
+        value = _index().get((table, dataset, backbone, section, method, metric))
         if value is not None:
             return value
     return None
 
 
 @lru_cache(maxsize=1)
-def _by_place() -> dict[tuple[str, ...], float]:
+def _index() -> dict[tuple[str, ...], float]:
     return {value[:-1]: value.value for value in published_values()}

@@ -11,13 +11,24 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from nouncut.errors import ParameterError
+
 
 class ClusteringScores(NamedTuple):
-    """How well clusters match classes; 1 is perfect."""
+    """How well clusters match classes, as fractions; 1 is perfect."""
 
     nmi: float
     acc: float
     ari: float
+
+
+class Result(NamedTuple):
+    """The scores of one run of a method, and its seconds."""
+
+    nmi: float
+    acc: float
+    ari: float
+    seconds: float
 
 
 def clustering_scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> ClusteringScores:
@@ -26,15 +37,21 @@ def clustering_scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> Cluster
     Parameters
     ----------
     labels_true : array-like of shape (n_images,)
-        Classes.
+        The class of every image: numbers or names.
     labels_pred : array-like of shape (n_images,)
-        Clusters; there may be more or fewer of them than classes. Images of clusters that no
-        class is matched with count as wrong.
+        The cluster of every image. There may be more or fewer clusters than classes; images of
+        clusters without a class of their own count as wrong.
 
     Returns
     -------
     ClusteringScores
-        NMI, ACC and ARI as fractions.
+        NMI (normalised by the arithmetic mean), ACC (the share of images in the right cluster
+        under the best one-to-one match of clusters with classes) and ARI (adjusted for chance).
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or not as many of one kind as of the other.
 
     Examples
     --------
@@ -48,7 +65,7 @@ def clustering_scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> Cluster
     found: Any = column_or_1d(labels_pred)
     check_consistent_length(true, found)
     if len(true) == 0:
-        raise ValueError("labels_true is empty: there is nothing to score.")
+        raise ParameterError("`labels_true` is empty: there is nothing to score.")
     counts = np.asarray(contingency_matrix(true, found))
     matched = counts[linear_sum_assignment(counts, maximize=True)].sum()
     return ClusteringScores(

@@ -55,8 +55,8 @@ class EncodedImages(ImageSet):
 
     paths: tuple[Path, ...]
     n_encoded: int
-    _encoder: Encoder = field(repr=False)
-    _store: FeatureStore = field(repr=False)
+    encoder: Encoder = field(repr=False)
+    store: FeatureStore = field(repr=False)
 
     def visual(self, center: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the features for comparing images.
@@ -72,8 +72,8 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, d)
             Visual features.
         """
-        features = self._read(self._encoder.visual)
-        if self._encoder.centers_visual:
+        features = self._read(self.encoder.visual)
+        if self.encoder.centers_visual:
             features -= features.mean(axis=0, dtype=np.float64) if center is None else center
         return features
 
@@ -85,7 +85,7 @@ class EncodedImages(ImageSet):
         ndarray of shape (d,)
             The mean.
         """
-        return np.asarray(self._read(self._encoder.visual).mean(axis=0, dtype=np.float64))
+        return np.asarray(self._read(self.encoder.visual).mean(axis=0, dtype=np.float64))
 
     def semantic(self) -> NDArray[np.float32]:
         """Return the features for comparing images with nouns.
@@ -95,10 +95,10 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, text_dim)
             Semantic features.
         """
-        return self._read(self._encoder.semantic)
+        return self._read(self.encoder.semantic)
 
     def _read(self, view: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
-        space, store = image_space(self._encoder), self._store
+        space, store = image_space(self.encoder), self.store
         batches = _batches(self.hashes or (), _ROWS_AT_ONCE)
         parts = (view(store.read(space, list(keys))) for keys in batches)
         return np.concatenate([part.astype(np.float32, copy=False) for part in parts])

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from nouncut.paper.baselines.method import Problem
+from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.synthetic import ClipLikeData, make_clip_like
 
 
 @pytest.fixture(scope="package")
 def data() -> ClipLikeData:
-    return make_clip_like(200, 5, n_nouns=120, n_prompts=7, dim=512, separation=0.6, random_state=0)
+    return make_clip_like(200, 5, n_nouns=120, n_prompts=7, dim=256, separation=0.7, random_state=0)
 
 
 @pytest.fixture(scope="package")
@@ -19,12 +21,21 @@ def problem(data) -> Problem:
     of_a_class = np.flatnonzero(np.arange(len(nouns)) % 3 != 2)
     classes = np.arange(len(of_a_class)) % 5
     names = np.stack([nouns[of_a_class[classes == label]].mean(axis=0) for label in range(5)])
-    return Problem(data.features, data.features, 5, data.noun_features, nouns, names, 0.04)
+    return Problem(
+        visual=data.features,
+        semantic=data.features,
+        n_clusters=5,
+        nouns=data.noun_features,
+        candidates=nouns,
+        class_features=names,
+        tau=0.04,
+        gradnorm_nouns=[prompt[of_a_class] for prompt in data.noun_features[:2]],
+    )
 
 
 @pytest.fixture(scope="package")
-def two_spaces(data) -> tuple[np.ndarray, np.ndarray]:
-    """Return the images in a visual space of their own, rows of any length, and in the nouns'."""
+def two_spaces(problem) -> Problem:
+    """Return the problem with images in a visual space of their own, rows of any length."""
     rng = np.random.default_rng(0)
-    turned = data.features @ rng.normal(size=(512, 200)) * rng.uniform(1, 9, size=(200, 1))
-    return turned, data.features
+    turned = problem.visual @ rng.normal(size=(256, 100)) * rng.uniform(1, 9, size=(200, 1))
+    return replace(problem, visual=turned)

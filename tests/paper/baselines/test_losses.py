@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from nouncut.paper.baselines.losses import balance, cluster_contrast, neighbor_consistency
 from nouncut.paper.baselines.sic import sic_loss
 from nouncut.paper.baselines.tac_heads import heads_loss
+from nouncut.paper.baselines.training import balance, cluster_contrast, neighbor_consistency
+
+torch = pytest.importorskip("torch")
 
 
 def probabilities(seed: int, n: int, k: int) -> np.ndarray:

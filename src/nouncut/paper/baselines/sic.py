@@ -1,22 +1,29 @@
-"""SIC: a linear head taught by neighbours and by nouns' pseudo-labels."""
+"""SIC: a linear head taught by neighbours and by pseudo-labels from nouns.
+
+Cai et al., "Semantic-Enhanced Image Clustering", AAAI 2023. The number of epochs is fixed
+beforehand: no label is looked at.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nouncut.compute.rows import unit_rows
-from nouncut.compute.threads import count_threads
-from nouncut.method.labels import order_by_size
-from nouncut.paper.baselines.kmeans import SphericalKMeans, nearest_centers
-from nouncut.paper.baselines.method import Baseline, unit_array
-from nouncut.paper.baselines.neighbors import nearest_images
+from nouncut.paper.baselines.kmeans import spherical_kmeans
+from nouncut.paper.baselines.nearest import nearest_centers, nearest_images
+from nouncut.paper.baselines.problem import Problem, unit_features
 from nouncut.paper.baselines.training import (
     BALANCE_WEIGHT,
-    count_epochs,
-    one_of_each,
+    LINEAR_HEAD_SCHEDULE,
+    Schedule,
+    TrainedLabels,
+    balance,
+    draw_neighbors,
+    head_labels,
+    neighbor_consistency,
     repeatable,
     train,
 )
@@ -24,80 +31,31 @@ from nouncut.paper.baselines.training import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+_NEIGHBORS = 20
 _NOUNS_PER_CENTER = 500
-# Nouns closer than this to the mean noun say nothing in particular.
-_MOST_COMMON = 0.95
+# Nouns closer than this to the mean noun are too common to tell clusters apart.
+_MAX_COMMON_COSINE = 0.95
 _CONFIDENT_SHARE = 0.9
 _NOUNS_PER_CLUSTER = 30
 
 
-class SIC(Baseline):
-    """Train a linear head on neighbours and on pseudo-labels that nouns give [1]_.
+def sic(
+    problem: Problem, random_state: int, schedule: Schedule = LINEAR_HEAD_SCHEDULE
+) -> TrainedLabels:
+    """Train a linear head on ``-mean log <p, p_neighbour> - 5 H(mean p) + cross-entropy``.
 
-    At the start of every epoch, a cluster's image centre is the mean of the images it is surest
-    of, its text centre the mean of the 30 nouns nearest to that, and every image's pseudo-label
-    the cluster of the nearest text centre. The loss is
-    ``-mean log <p, p_neighbour> - 5 H(mean p) + cross-entropy with the pseudo-labels``.
-    The number of epochs is fixed beforehand: no label is looked at.
+    The cross-entropy is with pseudo-labels, which are renewed at the start of every epoch.
     """
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 20,
-        n_epochs: int = 100,
-        min_steps: int = 8000,
-        batch_size: int = 128,
-        learning_rate: float = 1e-4,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_epochs = n_epochs
-        self.min_steps = min_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        *,
-        candidate_features: ArrayLike,
-        semantic_features: ArrayLike | None = None,
-    ) -> Self:
-        """Cluster images."""
-        images = unit_array(X)
-        semantic = (
-            images
-            if semantic_features is None
-            else unit_array(semantic_features, "semantic_features")
-        )
-        candidates = unit_array(candidate_features, "candidate_features")
-        kmeans = SphericalKMeans(
-            self.n_clusters, random_state=self.random_state, n_jobs=self.n_jobs
-        ).fit(semantic)
-        self.nouns_ = nearby_nouns(kmeans.cluster_centers_, candidates)
-        with repeatable(self.random_state, count_threads(self.n_jobs)):
-            labels = self._train(images, semantic, candidates[self.nouns_])
-        self.labels_ = order_by_size(labels)
-        return self
-
-    def _train(
-        self,
-        images: NDArray[np.float32],
-        semantic: NDArray[np.float32],
-        nouns: NDArray[np.float32],
-    ) -> NDArray[np.intp]:
+    images, semantic = problem.unit_visual, problem.unit_semantic
+    candidates = unit_features(problem.candidates)
+    centers = spherical_kmeans(semantic, problem.n_clusters, random_state).centers
+    nouns = candidates[nearby_nouns(centers, candidates)]
+    with repeatable(random_state):
         import torch
 
         features = torch.from_numpy(images)
-        neighbors = torch.from_numpy(nearest_images(images, self.n_neighbors).indices)
-        head = torch.nn.Linear(images.shape[1], self.n_clusters)
+        neighbors = torch.from_numpy(nearest_images(images, _NEIGHBORS).indices)
+        head = torch.nn.Linear(images.shape[1], problem.n_clusters)
         targets = torch.empty(len(images), dtype=torch.int64)
 
         def renew_targets() -> None:
@@ -106,30 +64,17 @@ class SIC(Baseline):
             targets.copy_(torch.from_numpy(pseudo_labels(confidence, semantic, nouns)))
 
         def loss_of(batch: Tensor) -> Tensor:
-            logits, near = head(features[torch.cat([batch, one_of_each(neighbors, batch)])]).chunk(
-                2
-            )
-            return sic_loss(logits, near, targets[batch])
+            rows = torch.cat([batch, draw_neighbors(neighbors, batch)])
+            logits, near_logits = head(features[rows]).chunk(2)
+            return sic_loss(logits, near_logits, targets[batch])
 
-        self.losses_ = train(
-            head.parameters(),
-            loss_of,
-            len(images),
-            n_epochs=count_epochs(len(images), self.batch_size, self.n_epochs, self.min_steps),
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            before_epoch=renew_targets,
-        )
-        with torch.no_grad():
-            labels: NDArray[np.intp] = head(features).argmax(dim=1).numpy()
-        return labels
+        losses = train(head.parameters(), loss_of, len(images), schedule, renew_targets)
+        return TrainedLabels(head_labels(head, features), losses)
 
 
 def sic_loss(logits: Tensor, near_logits: Tensor, targets: Tensor) -> Tensor:
     """Return the loss of a batch."""
     from torch.nn import functional
-
-    from nouncut.paper.baselines.losses import balance, neighbor_consistency
 
     p, near = logits.softmax(dim=1), near_logits.softmax(dim=1)
     taught = functional.cross_entropy(logits, targets)
@@ -140,14 +85,18 @@ def nearby_nouns(centers: NDArray[np.float32], nouns: NDArray[np.float32]) -> ND
     """Choose the nouns near any centre that are not too common."""
     kept = np.unique(_largest(centers @ nouns.T, _NOUNS_PER_CENTER))
     mean = unit_rows(nouns.mean(axis=0, keepdims=True))[0]
-    telling = kept[nouns[kept] @ mean < _MOST_COMMON]
+    telling = kept[nouns[kept] @ mean < _MAX_COMMON_COSINE]
     return telling if len(telling) >= _NOUNS_PER_CLUSTER else kept
 
 
 def pseudo_labels(
     confidence: NDArray[np.float32], semantic: NDArray[np.float32], nouns: NDArray[np.float32]
 ) -> NDArray[np.intp]:
-    """Return the cluster that nouns would give every image."""
+    """Return the cluster with the nearest text centre for every image.
+
+    The text centre of a cluster is the mean of the 30 nouns nearest to its image centre, which is
+    the mean of the images that the head is surest of.
+    """
     n_images, n_clusters = confidence.shape
     n_sure = max(1, round(_CONFIDENT_SHARE * n_images / n_clusters))
     surest = _largest(confidence.T, n_sure).T
@@ -158,7 +107,7 @@ def pseudo_labels(
 
 
 def _largest(rows: NDArray[np.float32], n: int) -> NDArray[np.intp]:
-    """Return where the n largest entries of every row are, in any order."""
+    """Return the indices of the n largest entries of every row, in any order."""
     if n >= rows.shape[1]:
         return np.tile(np.arange(rows.shape[1]), (len(rows), 1))
     return np.argpartition(-rows, n, axis=1)[:, :n]

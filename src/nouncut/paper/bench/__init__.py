@@ -1,1 +1,1 @@
-"""Runs of the baselines and ablations on a data set."""
+"""Benchmarks and ablations on labelled data sets."""

@@ -1,1 +1,1 @@
-"""Labelled data sets in their original layouts."""
+"""Labelled data sets in the layouts they are published in."""

@@ -1,4 +1,4 @@
-"""What every data set is: images to choose nouns by, images to cluster, and their classes."""
+"""A data set: images that choose the nouns, images to cluster, and their classes."""
 
 from __future__ import annotations
 
@@ -14,39 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from nouncut.errors import printable_path
+from nouncut.errors import InputError, printable_path
 from nouncut.images.hashing import content_hash
 from nouncut.images.open import open_image
 
 _DIGEST_BYTES = 20
 
 
-class DatasetFilesError(FileNotFoundError):
-    """Raised where the files of a data set are missing or not what they should be."""
-
-
 class ImageSource(Protocol):
-    """A sequence of images that features can be computed from and found by."""
+    """A sequence of images whose features can be computed and stored."""
 
-    def __len__(self) -> int:
-        """Return the number of images."""
+    def __len__(self) -> int: ...
 
     def open(self, index: int) -> Image.Image:
         """Return an image, upright and RGB."""
 
     def key(self, index: int) -> str:
-        """Return what an image's features are stored under: a hash of its content."""
+        """Return the hash of an image's content, under which its features are stored."""
 
-    def place(self, index: int) -> Path:
-        """Return where an image is, for people."""
+    def path(self, index: int) -> Path:
+        """Return where an image is, to be shown in messages."""
 
     def stamp(self) -> str:
-        """Return what changes when the files do, without reading them."""
+        """Return a hash that changes with the files, without reading them."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Labelled images, in the two parts that the paper's protocol asks for."""
+    """Images that choose the nouns (`train`), and labelled images to cluster (`test`)."""
 
     name: str
     train: ImageSource
@@ -73,7 +68,7 @@ class CentreCrop:
 
 @dataclass(frozen=True)
 class FileImages:
-    """Images in files of their own."""
+    """Images in one file each."""
 
     paths: tuple[Path, ...]
     crop: CentreCrop | None = None
@@ -82,17 +77,17 @@ class FileImages:
         return len(self.paths)
 
     def open(self, index: int) -> Image.Image:
-        """Return an image, upright and RGB."""
+        """Return an image, upright, RGB and cropped."""
         image = open_image(self.paths[index])
         return image if self.crop is None else self.crop(image)
 
     def key(self, index: int) -> str:
-        """Return the hash of the file, and what is cut from it."""
+        """Return the hash of the file, and the crop."""
         crop = self.crop
         suffix = "" if crop is None else f" {crop.shortest}/{crop.side}"
         return content_hash(self.paths[index]) + suffix
 
-    def place(self, index: int) -> Path:
+    def path(self, index: int) -> Path:
         """Return the file."""
         return self.paths[index]
 
@@ -103,7 +98,10 @@ class FileImages:
 
 @dataclass(frozen=True)
 class PixelImages:
-    """Small images of one size, one after the other in files of raw bytes."""
+    """Small images of one shape (3, height, width), one after the other in files of raw bytes.
+
+    Every image follows `header` other bytes. With `by_columns` pixels run down the columns.
+    """
 
     files: tuple[Path, ...]
     shape: tuple[int, int, int]
@@ -125,8 +123,8 @@ class PixelImages:
         digest.update(bytes([self.by_columns]) + self._pixels(index).tobytes())
         return digest.hexdigest()
 
-    def place(self, index: int) -> Path:
-        """Return the file that an image is in, and its number there."""
+    def path(self, index: int) -> Path:
+        """Return the file of an image, and the image's number in it."""
         file, row = self._locate(index)
         return self.files[file] / f"image {row}"
 
@@ -135,7 +133,7 @@ class PixelImages:
         return _stamp(self.files, repr((self.shape, self.header, self.by_columns)))
 
     def headers(self) -> NDArray[np.uint8]:
-        """Return the bytes before the pixels."""
+        """Return the bytes before the pixels, (n_images, header)."""
         return np.concatenate([records[:, : self.header] for records in self._records])
 
     @cached_property
@@ -146,9 +144,10 @@ class PixelImages:
         size = self.header + int(np.prod(self.shape))
         n_bytes = path.stat().st_size
         if n_bytes == 0 or n_bytes % size:
-            raise DatasetFilesError(
+            raise InputError(
                 f"{printable_path(path)} has {n_bytes:,} bytes, which is no multiple of the "
-                f"{size:,} of an image: it is not whole, or another kind of file. Fetch it again."
+                f"{size:,} bytes of an image: the file is incomplete or of another kind. Download "
+                "it again."
             )
         return np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, size)
 
@@ -164,15 +163,15 @@ class PixelImages:
         return self._records[file][row, self.header :]
 
 
-def _stamp(paths: Sequence[Path], more: str) -> str:
-    digest = hashlib.blake2b(more.encode(), digest_size=_DIGEST_BYTES)
+def _stamp(paths: Sequence[Path], options: str) -> str:
+    digest = hashlib.blake2b(options.encode(), digest_size=_DIGEST_BYTES)
     for path in paths:
         try:
             status = os.stat(path)
         except FileNotFoundError as error:
-            raise DatasetFilesError(
-                f"{printable_path(path)} belongs to the data set and is not there. Unpack the data "
-                "set again."
+            raise InputError(
+                f"{printable_path(path)} belongs to the data set, but does not exist. Unpack the "
+                "data set again."
             ) from error
         digest.update(os.fsencode(path.absolute()))
         digest.update(f"\0{status.st_size} {status.st_mtime_ns}\0".encode())

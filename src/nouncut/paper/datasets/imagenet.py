@@ -3,86 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
-from nouncut.errors import printable_path
-from nouncut.paper.datasets.dataset import CentreCrop, Dataset, DatasetFilesError, FileImages
-from nouncut.paper.datasets.finding import images_in, lines, need, packaged_lines, subfolders
-from nouncut.paper.datasets.folders import class_name, load_folders, read_classes
+from nouncut.errors import InputError, printable_path
+from nouncut.paper.datasets.class_folders import class_name, load_folders, read_classes
+from nouncut.paper.datasets.dataset import CentreCrop, Dataset, FileImages
+from nouncut.paper.datasets.dataset_files import (
+    images_in,
+    need,
+    packaged_lines,
+    read_lines,
+    read_mat,
+    subfolders,
+)
 
 # As TAC prepares ImageNet; images of the other data sets are scaled to the model's own size.
 IMAGENET_CROP = CentreCrop(shortest=256, side=224)
 _DEVKIT = "ILSVRC2012_devkit_t12"
 
 
-def load_imagenet(folder: Path) -> Dataset:
+def load_imagenet(folder: Path, title: str) -> Dataset:
     """Load ImageNet-1K."""
-    return _load(folder, "ImageNet-1K", None)
+    return _load_synsets(folder, title)
 
 
-def load_imagenet10(folder: Path) -> Dataset:
+def load_imagenet10(folder: Path, title: str) -> Dataset:
     """Load the ten classes of ImageNet-10."""
-    return _load(folder, "ImageNet-10", packaged_lines("imagenet-10.txt"))
+    return _load_synsets(folder, title, packaged_lines("imagenet-10.txt"))
 
 
-def load_imagenet_dogs(folder: Path) -> Dataset:
+def load_imagenet_dogs(folder: Path, title: str) -> Dataset:
     """Load the fifteen breeds of ImageNet-Dogs."""
-    return _load(folder, "ImageNet-Dogs", packaged_lines("imagenet-dogs.txt"))
+    return _load_synsets(folder, title, packaged_lines("imagenet-dogs.txt"))
 
 
-def load_imagenet_c(folder: Path) -> Dataset:
+def load_imagenet_c(folder: Path, title: str) -> Dataset:
     """Load one corruption of ImageNet-C at one severity."""
     inside = [
         f"{kind.name}/{level.name}" for kind in subfolders(folder) for level in subfolders(kind)
     ]
     if inside:
-        raise DatasetFilesError(
-            f"{printable_path(folder)} has {len(inside)} corruptions and severities. Name one: "
-            f"imagenet-c/{inside[0]}"
+        raise InputError(
+            f"{printable_path(folder)} has {len(inside)} corruptions and severities. Name one, "
+            f"such as imagenet-c/{inside[0]}."
         )
-    return load_folders(folder, "ImageNet-C", crop=IMAGENET_CROP)
+    return load_folders(folder, title, IMAGENET_CROP)
 
 
-def load_imagenet_v2(folder: Path) -> Dataset:
-    """Load ImageNet-V2."""
+def load_imagenet_v2(folder: Path, title: str) -> Dataset:
+    """Load ImageNet-V2, whose folders are numbered as ImageNet's classes."""
     images, labels, names = read_classes(folder, IMAGENET_CROP)
-    synsets = _synsets()
+    data = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt")
+    synsets = data.read_text("ascii").split()
     renamed = tuple(class_name(synsets[int(n)]) if n.isdecimal() else n for n in names)
-    return Dataset("ImageNet-V2", images, images, labels, renamed)
+    return Dataset(title, images, images, labels, renamed)
 
 
-def load_imagenet_sketch(folder: Path) -> Dataset:
+def load_imagenet_sketch(folder: Path, title: str) -> Dataset:
     """Load ImageNet-Sketch, which the paper's tables call ImageNet-S."""
     inside = folder / "sketch"
-    return load_folders(inside if inside.is_dir() else folder, "ImageNet-S", crop=IMAGENET_CROP)
+    return load_folders(inside if inside.is_dir() else folder, title, IMAGENET_CROP)
 
 
-def _load(folder: Path, name: str, only: Collection[str] | None) -> Dataset:
+def _load_synsets(folder: Path, title: str, only: Collection[str] | None = None) -> Dataset:
     train, _, _ = read_classes(need(folder, "train"), IMAGENET_CROP, only)
     held_out = need(folder, "val", "test")
     if subfolders(held_out):
         test, labels, names = read_classes(held_out, IMAGENET_CROP, only)
     else:
         test, labels, names = _read_flat(held_out, need(folder, _DEVKIT), only)
-    return Dataset(name, train, test, labels, names)
+    return Dataset(title, train, test, labels, names)
 
 
 def _read_flat(
     folder: Path, devkit: Path, only: Collection[str] | None
 ) -> tuple[FileImages, NDArray[np.intp], tuple[str, ...]]:
-    """Read validation images that lie in one folder; the devkit has their classes."""
+    """Read validation images that are all in one folder; the devkit has their classes."""
     data = need(devkit, "data")
-    truth = lines(need(data, "ILSVRC2012_validation_ground_truth.txt"))
-    rows = loadmat(need(data, "meta.mat"), squeeze_me=True)["synsets"]
+    truth = read_lines(need(data, "ILSVRC2012_validation_ground_truth.txt"))
+    rows = read_mat(need(data, "meta.mat"))["synsets"]
     synset_of = {int(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in rows}
     paths = images_in(folder)
     if len(paths) != len(truth):
-        raise DatasetFilesError(
-            f"{printable_path(folder)} has {len(paths):,} images, and the devkit classes for "
+        raise InputError(
+            f"{printable_path(folder)} has {len(paths):,} images, but the devkit has classes for "
             f"{len(truth):,}. Unpack ILSVRC2012_img_val.tar again."
         )
     synsets = [synset_of[int(number)] for number in truth]
@@ -91,10 +99,3 @@ def _read_flat(
     labels = np.array([classes.index(synsets[i]) for i in kept], dtype=np.intp)
     images = FileImages(tuple(paths[i] for i in kept), IMAGENET_CROP)
     return images, labels, tuple(class_name(synset) for synset in classes)
-
-
-def _synsets() -> list[str]:
-    from importlib.resources import files
-
-    data = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt")
-    return data.read_text("ascii").split()

@@ -1,4 +1,4 @@
-"""A table as numbers: what was measured, and what was published, cell by cell."""
+"""A table of scores: measured and published values, cell by cell."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nouncut.paper.published import DEFAULT_BACKBONE, published_value, published_values
-from nouncut.paper.scores import ClusteringScores
-from nouncut.paper.tables.layouts import FROM_PIXELS, Layout, Row
+from nouncut.paper.published import (
+    DEFAULT_BACKBONE,
+    METRICS,
+    published_value,
+    published_values,
+)
+from nouncut.paper.scores import Result
+from nouncut.paper.tables.paper_tables import FROM_PIXELS, Layout, Row
 
-METRICS = ("NMI", "ACC", "ARI")
 AVERAGE = "Average"
+
+Measured = Mapping[tuple[str, Row], Sequence[Result]]
+"""The results of every seed, by data set and row."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A score."""
+    """A score in per cent: of every seed, and published."""
 
     measured: tuple[float, ...] = ()
     published: float | None = None
@@ -29,13 +36,13 @@ class Cell:
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation over seeds, of the sample; None for a single seed."""
+        """Sample standard deviation over seeds; None for a single seed."""
         return float(np.std(self.measured, ddof=1)) if len(self.measured) > 1 else None
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of numbers."""
+    """A row with its cells by data set and metric, and its mean seconds per run."""
 
     row: Row
     cells: Mapping[tuple[str, str], Cell]
@@ -44,7 +51,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers, of one model."""
+    """A table of one model; `backbone` is the model of its published values."""
 
     layout: Layout
     model: str
@@ -61,75 +68,45 @@ class Table:
         )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a method did on a data set."""
-
-    scores: tuple[ClusteringScores, ...]
-    seconds: tuple[float, ...]
-
-
-def build_table(
-    layout: Layout,
-    model: str,
-    datasets: Sequence[str],
-    measured: Mapping[tuple[str, Row], Measured],
-) -> Table:
-    """Put measured values beside published ones."""
+def build_table(layout: Layout, model: str, datasets: Sequence[str], measured: Measured) -> Table:
+    """Put measured values beside published ones; rows without any value are left out."""
     backbone = find_backbone(model, layout)
     rows = []
     for row in layout.rows:
+        results = {name: measured.get((name, row), ()) for name in datasets}
         cells = {
-            (dataset, metric): _cell(layout, row, dataset, metric, backbone, measured)
-            for dataset in datasets
+            (name, metric): Cell(
+                tuple(100 * float(getattr(result, metric.lower())) for result in results[name]),
+                _published(layout, row, name, metric, backbone),
+            )
+            for name in datasets
             for metric in METRICS
         }
         if len(datasets) > 1:
             cells |= {(AVERAGE, metric): _average(cells, datasets, metric) for metric in METRICS}
-        times = [s for name in datasets if (m := measured.get((name, row))) for s in m.seconds]
+        seconds = [result.seconds for name in datasets for result in results[name]]
         if any(cell.measured or cell.published is not None for cell in cells.values()):
-            rows.append(TableRow(row, cells, float(np.mean(times)) if times else None))
+            rows.append(TableRow(row, cells, float(np.mean(seconds)) if seconds else None))
     shown = (*datasets, AVERAGE) if len(datasets) > 1 else tuple(datasets)
     return Table(layout, model, backbone, shown, tuple(rows))
 
 
 def find_backbone(model: str, layout: Layout) -> str:
-    """Return the model whose published values stand beside measured ones."""
+    """Return the model of the published values: the same, or the first of the table's own."""
     known = {value.backbone for value in published_values() if value.table in layout.published}
     for name in (model, *layout.models):
-        if _backbone(name) in known:
-            return _backbone(name)
+        backbone = name.replace("OpenCLIP-", "OpenCLIP ")
+        if backbone in known:
+            return backbone
     return DEFAULT_BACKBONE
 
 
-def _backbone(model: str) -> str:
-    return model.replace("OpenCLIP-", "OpenCLIP ")
-
-
-def _cell(
-    layout: Layout,
-    row: Row,
-    dataset: str,
-    metric: str,
-    backbone: str,
-    measured: Mapping[tuple[str, Row], Measured],
-) -> Cell:
-    found = measured.get((dataset, row))
-    values = [getattr(scores, metric.lower()) for scores in found.scores] if found else []
+def _published(layout: Layout, row: Row, dataset: str, metric: str, backbone: str) -> float | None:
     title = row.published or row.title
-    published = published_value(
-        [
-            label
-            for label in layout.published
-            if not row.method or (label, title) not in FROM_PIXELS
-        ],
-        title,
-        dataset,
-        metric,
-        section=row.section,
-        backbone=backbone,
-    )
-    return Cell(tuple(100 * float(value) for value in values), published)
+    tables = [
+        label for label in layout.published if not row.method or (label, title) not in FROM_PIXELS
+    ]
+    return published_value(tables, title, dataset, metric, section=row.section, backbone=backbone)
 
 
 def _average(cells: Mapping[tuple[str, str], Cell], datasets: Sequence[str], metric: str) -> Cell:

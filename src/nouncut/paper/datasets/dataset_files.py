@@ -1,4 +1,4 @@
-"""Finding the files of a data set, and reading its lists."""
+"""The files of a data set: finding them, and reading its lists."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import os
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.io import loadmat
 
-from nouncut.errors import printable_path
+from nouncut.errors import InputError, printable_path
 from nouncut.images.formats import image_suffixes
-from nouncut.paper.datasets.dataset import DatasetFilesError
 
 
 def need(folder: Path, *names: str) -> Path:
-    """Return the first of some files or folders that is there."""
+    """Return the first of several files or folders that exists."""
     for name in names:
         if (folder / name).exists():
             return folder / name
-    raise DatasetFilesError(f"{printable_path(folder)} has no {' or '.join(names)}.")
+    raise InputError(f"{printable_path(folder)} should hold {' or '.join(names)}, and does not.")
 
 
-def lines(path: Path) -> list[str]:
-    r"""Return the lines of a text file that say something."""
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file that are not blank."""
     text = path.read_text("utf-8", errors="surrogateescape")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -35,17 +36,23 @@ def packaged_lines(name: str) -> list[str]:
     return data.read_text("utf-8").splitlines()
 
 
+def read_mat(path: Path) -> dict[str, Any]:
+    """Return the variables of a MATLAB file."""
+    content: dict[str, Any] = loadmat(path, squeeze_me=True)
+    return content
+
+
 def images_in(folder: Path) -> list[Path]:
     """Return the image files in a folder and its subfolders."""
     return sorted(_walk(folder, image_suffixes()), key=os.fsencode)
 
 
 def _walk(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder, followlinks=True):
+    for parent, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             if not name.startswith(".") and os.path.splitext(name)[1].lower() in suffixes:
-                yield Path(place, name)
+                yield Path(parent, name)
 
 
 def subfolders(folder: Path) -> list[Path]:
@@ -54,7 +61,7 @@ def subfolders(folder: Path) -> list[Path]:
     return sorted(found, key=os.fsencode)
 
 
-def numbered(classes: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
-    """Return classes as their places in a list."""
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places[name] for name in classes], dtype=np.intp)
+def class_numbers(classes: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
+    """Return every class as its position among the names."""
+    positions = {name: position for position, name in enumerate(names)}
+    return np.array([positions[name] for name in classes], dtype=np.intp)

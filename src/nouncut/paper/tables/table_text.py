@@ -1,4 +1,4 @@
-"""Tables as Markdown, LaTeX, CSV and JSON."""
+"""Tables as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nouncut.paper.tables.significance import FEWEST_DATASETS, compare_methods
-from nouncut.paper.tables.table import METRICS, Cell, Table, TableRow
+from nouncut.paper.published import METRICS
+from nouncut.paper.tables.score_table import Cell, Table, TableRow
+from nouncut.paper.tables.significance import MIN_DATASETS, compare_methods
 
 _ABSENT = "-"
-_LATEX = {
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     **{character: "\\" + character for character in "&%$#_{}"},
     "~": r"\textasciitilde{}",
@@ -21,35 +22,42 @@ _LATEX = {
 
 def markdown(table: Table) -> str:
     """Return a table as Markdown."""
-    header = ["method", *(_column_titles(table)), "s per run"]
+    header = ["method", *map(_escape_markdown, _column_titles(table)), "s per run"]
     body = []
     for section, row in _with_sections(table):
         if section:
-            body.append([f"*{_plain(section)}*", *[""] * (len(header) - 1)])
-        title = _plain(row.row.title) + ("" if row.row.method else " (published only)")
+            body.append([f"*{_escape_markdown(section)}*", *[""] * (len(header) - 1)])
+        title = _escape_markdown(row.row.title) + ("" if row.row.method else " (published only)")
         body.append([title, *_row_texts(table, row, "**{}**"), _seconds(row)])
-    lines = [_table_line(header), "|" + "---|" * len(header), *map(_table_line, body)]
-    return "\n".join([*_heading(table), *lines, *_remarks(table)]) + "\n"
+    return "\n".join([*_heading(table), markdown_rows(header, body), *_remarks(table)]) + "\n"
+
+
+def markdown_rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of text as a Markdown table."""
+    lines = [_markdown_line(header), "|" + "---|" * len(header), *map(_markdown_line, rows)]
+    return "\n".join(lines)
 
 
 def latex(table: Table) -> str:
-    r"""Return a table as LaTeX, for the package booktabs."""
+    """Return a table as LaTeX, for the package booktabs."""
     titles = _column_titles(table)
     lines = [
         r"\begin{table}",
-        rf"\caption{{{_escaped(table.layout.caption)} Model: {_escaped(table.model)}.}}",
+        rf"\caption{{{_escape_latex(table.layout.caption)} Model: {_escape_latex(table.model)}.}}",
         rf"\begin{{tabular}}{{l{'r' * len(titles)}}}",
         r"\toprule",
-        " & ".join(["Method", *map(_escaped, titles)]) + r" \\",
+        " & ".join(["Method", *map(_escape_latex, titles)]) + r" \\",
         r"\midrule",
     ]
     for section, row in _with_sections(table):
         if section:
-            lines.append(rf"\multicolumn{{{len(titles) + 1}}}{{l}}{{{_escaped(section)}}} \\")
+            lines.append(rf"\multicolumn{{{len(titles) + 1}}}{{l}}{{{_escape_latex(section)}}} \\")
         mark = "" if row.row.method else r"$^{\dagger}$"
         values = _row_texts(table, row, r"\textbf{{{}}}", plus_minus=r"$\pm$")
-        lines.append(" & ".join([_escaped(row.row.title) + mark, *values]) + r" \\")
-    note = rf"$^{{\dagger}}$ Published values only ({_escaped(table.backbone)} or from pixels)."
+        lines.append(" & ".join([_escape_latex(row.row.title) + mark, *values]) + r" \\")
+    note = (
+        rf"$^{{\dagger}}$ Published values only ({_escape_latex(table.backbone)} or from pixels)."
+    )
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", note, r"\end{table}"]) + "\n"
 
 
@@ -78,7 +86,7 @@ def records(table: Table) -> list[dict[str, Any]]:
 
 
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:
-    r"""Return records as CSV."""
+    """Return records as CSV."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -86,16 +94,10 @@ def csv_text(rows: Sequence[dict[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def plain_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return any rows as a Markdown table."""
-    lines = [_table_line(header), "|" + "---|" * len(header), *map(_table_line, rows)]
-    return "\n".join(lines) + "\n"
-
-
 def _heading(table: Table) -> list[str]:
     seeds = {len(cell.measured) for row in table.rows for cell in row.cells.values()} - {0}
     over = f", {'one seed' if max(seeds) == 1 else f'mean of {max(seeds)} seeds'}" if seeds else ""
-    return [f"**{table.layout.caption}** Model {_plain(table.model)}{over}.", ""]
+    return [f"**{table.layout.caption}** Model {_escape_markdown(table.model)}{over}.", ""]
 
 
 def _remarks(table: Table) -> Iterator[str]:
@@ -109,13 +111,13 @@ def _remarks(table: Table) -> Iterator[str]:
     if found:
         yield ""
         n_datasets = max(one.n_datasets for one in found)
-        if n_datasets < FEWEST_DATASETS:
+        if n_datasets < MIN_DATASETS:
             yield (
                 f"Wilcoxon's signed-rank test over {n_datasets} data sets cannot give p < 0.05; it "
-                f"takes {FEWEST_DATASETS}."
+                f"takes {MIN_DATASETS}."
             )
         else:
-            tests = "; ".join(f"{_plain(one.title)} {one.p_value:.4f}" for one in found)
+            tests = "; ".join(f"{_escape_markdown(one.title)} {one.p_value:.4f}" for one in found)
             yield (
                 f"Wilcoxon's signed-rank test of ours against others over {n_datasets} data sets "
                 f"(NMI, two-sided p): {tests}."
@@ -168,14 +170,14 @@ def _with_sections(table: Table) -> Iterator[tuple[str, TableRow]]:
         before = row.row.section
 
 
-def _table_line(texts: Sequence[str]) -> str:
+def _markdown_line(texts: Sequence[str]) -> str:
     return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |"
 
 
-def _plain(text: str) -> str:
-    """Return text that means nothing to Markdown or HTML: names of folders are untrusted."""
+def _escape_markdown(text: str) -> str:
+    """Escape text for Markdown and HTML: names of folders are untrusted."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("*", r"\*")
 
 
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_ESCAPES.get(character, character) for character in text)

@@ -1,15 +1,15 @@
-"""The sixteen data sets of the paper: their names, their folders, where they come from."""
+"""The sixteen data sets of the paper: their names, folders and official sources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from nouncut.errors import printable_path
-from nouncut.paper.datasets import cifar, fine_grained, imagenet, stl, textures, ucf
-from nouncut.paper.datasets.dataset import Dataset, DatasetFilesError
-from nouncut.paper.datasets.folders import load_folders
+from nouncut.errors import InputError, printable_path
+from nouncut.paper.datasets import imagenet, listed_images, pixel_files
+from nouncut.paper.datasets.class_folders import Loader, load_folders
+from nouncut.paper.datasets.dataset import Dataset
+from nouncut.paper.datasets.dataset_files import need
 
 _IMAGENET_FOLDERS = ("imagenet", "ImageNet-1K", "ILSVRC2012", "imagenet-1k", "ILSVRC/Data/CLS-LOC")
 _IMAGENET_SOURCE = (
@@ -24,7 +24,7 @@ class KnownDataset(NamedTuple):
     title: str
     folders: tuple[str, ...]
     source: str
-    load: Callable[[Path], Dataset]
+    load: Loader
 
 
 KNOWN: dict[str, KnownDataset] = {
@@ -32,19 +32,19 @@ KNOWN: dict[str, KnownDataset] = {
         "STL-10",
         ("stl10_binary", "STL-10"),
         "https://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
-        stl.load_stl10,
+        pixel_files.load_stl10,
     ),
     "cifar-10": KnownDataset(
         "CIFAR-10",
         ("cifar-10-batches-bin", "CIFAR-10", "cifar-10-batches-py"),
         "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-        cifar.load_cifar10,
+        pixel_files.load_cifar10,
     ),
     "cifar-20": KnownDataset(
         "CIFAR-20",
         ("cifar-100-binary", "CIFAR-20", "CIFAR-100", "cifar-100-python"),
         "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
-        cifar.load_cifar20,
+        pixel_files.load_cifar20,
     ),
     "imagenet-10": KnownDataset(
         "ImageNet-10",
@@ -62,14 +62,14 @@ KNOWN: dict[str, KnownDataset] = {
         "DTD",
         ("dtd", "DTD"),
         "https://www.robots.ox.ac.uk/~vgg/data/dtd/download/dtd-r1.0.1.tar.gz",
-        textures.load_dtd,
+        listed_images.load_dtd,
     ),
     "ucf-101": KnownDataset(
         "UCF-101",
         ("UCF-101", "UCF101", "ucf101"),
-        "https://www.crcv.ucf.edu/data/UCF101.php (the videos, of which the middle frames are "
-        "used, and the train/test splits for action recognition)",
-        ucf.load_ucf101,
+        "https://www.crcv.ucf.edu/data/UCF101.php (the videos, to take their middle frames from, "
+        "and the train/test splits for action recognition)",
+        listed_images.load_ucf101,
     ),
     "imagenet-1k": KnownDataset(
         "ImageNet-1K", _IMAGENET_FOLDERS, _IMAGENET_SOURCE, imagenet.load_imagenet
@@ -96,32 +96,32 @@ KNOWN: dict[str, KnownDataset] = {
         "Aircraft",
         ("fgvc-aircraft-2013b", "Aircraft", "aircraft"),
         "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/",
-        fine_grained.load_aircraft,
+        listed_images.load_aircraft,
     ),
     "food": KnownDataset(
         "Food",
         ("food-101", "Food-101", "Food"),
         "https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
-        fine_grained.load_food,
+        listed_images.load_food,
     ),
     "flowers": KnownDataset(
         "Flowers",
         ("flowers-102", "Flowers-102", "Flowers"),
         "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/ (102flowers.tgz, imagelabels.mat and "
         "setid.mat)",
-        fine_grained.load_flowers,
+        listed_images.load_flowers,
     ),
     "pets": KnownDataset(
         "Pets",
         ("oxford-iiit-pet", "Pets", "pets"),
         "https://www.robots.ox.ac.uk/~vgg/data/pets/",
-        fine_grained.load_pets,
+        listed_images.load_pets,
     ),
     "cars": KnownDataset(
         "Cars",
         ("stanford-cars", "stanford_cars", "Cars", "cars"),
         "https://ai.stanford.edu/~jkrause/cars/car_dataset.html",
-        fine_grained.load_cars,
+        listed_images.load_cars,
     ),
 }
 _ALIASES = {
@@ -136,59 +136,60 @@ _ALIASES = {
 
 
 def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
-    """Load a data set of the paper, or any folder with a folder per class."""
+    """Load a data set of the paper by name, or any folder with a folder per class."""
     name = find_name(data)
     if name is None or (data_root is None and Path(data).is_dir()):
-        return _load_own(data)
+        return _load_own(Path(data))
     known = KNOWN[name]
     if data_root is None:
-        raise DatasetFilesError(
-            f"Where is {known.title}? Name the folder that holds it with --data-root (data_root). "
-            f"Its official files: {known.source}"
+        raise InputError(
+            f"Where is {known.title}? Name the folder that holds it with `data_root`. Its official "
+            f"files: {known.source}"
         )
-    folder = _find_folder(known, data_root).joinpath(*_inside(data))
+    folder, inside = _find_folder(known, data_root), _path_inside(data)
     try:
-        return known.load(folder)
-    except FileNotFoundError as error:
-        raise DatasetFilesError(
-            f"{known.title} is not whole. {error} Its official files: {known.source}"
+        return known.load(need(folder, inside) if inside else folder, known.title)
+    except InputError as error:
+        raise InputError(
+            f"{known.title} cannot be loaded. {error} Its official files: {known.source}"
         ) from error
 
 
 def find_name(data: str) -> str | None:
-    """Return which data set of the paper a name stands for."""
+    """Return the name of the paper's data set that is meant, or None."""
     first = data.split("/")[0] if data.lower().startswith("imagenet-c/") else data
     for name in (*KNOWN, *_ALIASES):
-        if _plain(name) == _plain(first):
+        if _without_dashes(name) == _without_dashes(first):
             return _ALIASES.get(name, name)
     return None
 
 
-def _plain(name: str) -> str:
+def _without_dashes(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def _inside(data: str) -> list[str]:
+def _path_inside(data: str) -> str:
+    """Return the path after the name: "fog/3" of imagenet-c/fog/3."""
     parts = data.split("/")[1:]
     if any(part in ("", ".", "..") for part in parts):
-        raise DatasetFilesError(f"{data!r} is no data set. Write it as imagenet-c/fog/3.")
-    return parts
+        raise InputError(f"{data!r} is no data set. Write it as imagenet-c/fog/3.")
+    return "/".join(parts)
 
 
 def _find_folder(known: KnownDataset, root: Path) -> Path:
     for folder in known.folders:
         if (root / folder).is_dir():
             return root / folder
-    raise DatasetFilesError(
-        f"{known.title} is not in {printable_path(root)!r}: no folder "
+    raise InputError(
+        f"{known.title} is not in {printable_path(root)!r}: it should be in a folder "
         f"{' or '.join(known.folders)} there. Its official files: {known.source}"
     )
 
 
-def _load_own(data: str) -> Dataset:
-    if not Path(data).is_dir():
-        raise DatasetFilesError(
-            f"{printable_path(data)} is neither a folder nor a data set that has a name here "
+def _load_own(folder: Path) -> Dataset:
+    if not folder.is_dir():
+        raise InputError(
+            f"{printable_path(folder)} is neither a folder nor a data set that has a name here "
             f"({', '.join(KNOWN)})."
         )
-    return load_folders(Path(data))
+    return load_folders(folder, printable_path(folder.resolve().name))

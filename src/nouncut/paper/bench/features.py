@@ -1,4 +1,4 @@
-"""From a data set's images to features: what is stored is read, only the rest is encoded."""
+"""Features of a data set's images: read from the store, or encoded where they are missing."""
 
 from __future__ import annotations
 
@@ -10,88 +10,80 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads, run_tasks
 from nouncut.errors import ImageError, InputError
 from nouncut.images.find import SkippedFile
 from nouncut.models.encoder import Encoder
-from nouncut.paper.bench.files import write_whole_array
+from nouncut.paper.bench.setup import BenchSetup
 from nouncut.paper.datasets.dataset import ImageSource
 from nouncut.runs.encode import EncodedImages, image_space
-from nouncut.store.store import FeatureStore
 
 _IMAGES_AT_ONCE = 64
 _KEYS_AT_ONCE = 4096
 
 
 class EncodedSource(NamedTuple):
-    """The images of a source that have features."""
+    """The images of a source that have features, and their positions in the source."""
 
     images: EncodedImages
     kept: NDArray[np.intp]
 
 
-def source_keys(source: ImageSource, folder: Path, progress: Progress | None = None) -> list[str]:
-    """Return the keys of a source's images, reading its files only if they are new or changed."""
+def source_keys(source: ImageSource, folder: Path, progress: Progress = silent) -> list[str]:
+    """Return the keys of a source's images; its files are read only if they are new or changed."""
     path = folder / f"keys-{source.stamp()}.npy"
     if path.exists():
         stored: list[str] = np.load(path, allow_pickle=False).tolist()
         return stored
-    report = progress or silent
-    keys = [""] * len(source)
-
-    def read(index: int) -> None:
-        keys[index] = source.key(index)
-
+    keys: list[str] = []
     for start in range(0, len(source), _KEYS_AT_ONCE):
         stop = min(len(source), start + _KEYS_AT_ONCE)
-        run_tasks(read, range(start, stop), count_threads(-1))
-        report("reading files", stop, len(source))
-    write_whole_array(path, np.array(keys))
+        keys += run_tasks(source.key, range(start, stop), count_threads(-1))
+        progress("reading files", stop, len(source))
+    with explained_writing("results", folder, "choose another `output`"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as file:
+            np.save(file, np.array(keys), allow_pickle=False)
     return keys
 
 
-def encode_source(
-    source: ImageSource,
-    keys: Sequence[str],
-    encoder: Encoder,
-    store: FeatureStore,
-    progress: Progress | None = None,
-) -> EncodedSource:
-    """Encode the images that have no features yet."""
-    report = progress or silent
+def encode_source(source: ImageSource, keys: Sequence[str], setup: BenchSetup) -> EncodedSource:
+    """Encode the images that have no features yet; images that cannot be opened are left out."""
+    encoder, store = setup.encoder, setup.store
     space = image_space(encoder)
     missing = store.missing(space, keys)
     skipped: list[SkippedFile] = []
     done = 0
-    for batch in _prepared(source, missing, encoder):
+    for batch in _prepared_batches(source, missing, encoder):
         good = [(i, array) for i, array in batch if not isinstance(array, ImageError)]
         bad = [(i, error) for i, error in batch if isinstance(error, ImageError)]
-        skipped.extend(SkippedFile(source.place(i), error.reason) for i, error in bad)
+        skipped.extend(SkippedFile(source.path(i), error.reason) for i, error in bad)
         if good:
             rows = encoder.encode_prepared(np.stack([array for _, array in good]))
             store.append(space, [keys[i] for i, _ in good], rows)
         done += len(batch)
-        report("encoding images", done, len(missing))
+        setup.progress("encoding images", done, len(missing))
     broken = {keys[i] for i in store.missing(space, keys)}
     kept = np.array([i for i, key in enumerate(keys) if key not in broken], dtype=np.intp)
     if not len(kept):
         raise InputError(f"None of {len(keys)} images can be opened: {skipped[0].reason}.")
     images = EncodedImages(
-        paths=tuple(source.place(int(i)) for i in kept),
+        paths=tuple(source.path(int(i)) for i in kept),
         skipped=tuple(skipped),
         n_encoded=len(missing) - len(skipped),
         hashes=tuple(keys[i] for i in kept),
-        _encoder=encoder,
-        _store=store,
+        encoder=encoder,
+        store=store,
     )
     return EncodedSource(images, kept)
 
 
-def _prepared(
+def _prepared_batches(
     source: ImageSource, indices: Sequence[int], encoder: Encoder
 ) -> Iterator[list[tuple[int, Any]]]:
-    """Yield batches of prepared images; one batch is prepared while the model has another."""
+    """Yield batches of prepared images; the next batch is prepared while the model runs."""
 
     def prepare(index: int) -> NDArray[np.float32] | ImageError:
         try:

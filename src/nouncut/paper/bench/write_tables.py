@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: Markdown, LaTeX, CSV and JSON."""
+"""The tables of a benchmark as Markdown, LaTeX, CSV and JSON files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from nouncut import __version__
-from nouncut.paper.bench.files import slug, write_whole
-from nouncut.paper.bench.run import Benchmark, StageTimes
-from nouncut.paper.bench.timing import PUBLISHED_SECONDS, STAGES
-from nouncut.paper.tables.table import Table
-from nouncut.paper.tables.text import csv_text, latex, markdown, plain_markdown, records
+from nouncut.paper.bench.benchmark import Benchmark, StageTimes
+from nouncut.paper.bench.output_folder import file_stem, write_file
+from nouncut.paper.bench.stage_times import PUBLISHED_SECONDS, STAGES
+from nouncut.paper.tables.table_text import csv_text, latex, markdown, markdown_rows, records
 
 
-def setting(command: str) -> dict[str, Any]:
+def describe_run(command: str) -> dict[str, Any]:
     """Return when, where and how a benchmark ran."""
     return {
         "command": command,
@@ -57,16 +56,17 @@ def times_markdown(times: Sequence[StageTimes]) -> str:
     ]
     published = [f"{PUBLISHED_SECONDS[s]:g}" if s in PUBLISHED_SECONDS else "-" for s in STAGES]
     rows.append(["ImageNet-1K (published, A100)", "ViT-B/32", "50,000", "1,000", *published])
-    return plain_markdown(header, rows)
+    return markdown_rows(header, rows) + "\n"
 
 
 def write_benchmark(found: Benchmark, about: dict[str, Any], folder: Path) -> list[Path]:
-    """Write a benchmark's tables."""
+    """Write a benchmark's tables; return the files."""
     written = []
     for table in found.tables:
-        stem = f"{table.layout.name}-{slug(table.model)}"
-        alone = Benchmark([table], notes=found.notes)
-        written += _write(folder, stem, benchmark_markdown(alone, about), _content(table), about)
+        stem = folder / f"{table.layout.name}-{file_stem(table.model)}"
+        text = benchmark_markdown(Benchmark([table], notes=found.notes), about)
+        extra = {"tex": latex(table)}
+        written += _write_formats(stem, {"md": text} | extra, records(table), about)
     if found.times:
         rows = [
             {
@@ -79,26 +79,18 @@ def write_benchmark(found: Benchmark, about: dict[str, Any], folder: Path) -> li
             for one in found.times
         ]
         text = benchmark_markdown(Benchmark(times=found.times), about)
-        written += _write(folder, "time", text, {"csv": rows}, about)
+        written += _write_formats(folder / "time", {"md": text}, rows, about)
     return written
 
 
-def _content(table: Table) -> dict[str, Any]:
-    return {"tex": latex(table), "csv": records(table)}
-
-
-def _write(
-    folder: Path, stem: str, text: str, content: dict[str, Any], about: dict[str, Any]
+def _write_formats(
+    stem: Path, texts: dict[str, str], rows: list[dict[str, Any]], about: dict[str, Any]
 ) -> list[Path]:
-    rows = content["csv"]
-    texts = {"md": text, **({"tex": content["tex"]} if "tex" in content else {})}
-    texts |= {
+    texts = texts | {
         "csv": csv_text(rows),
         "json": json.dumps({"about": about, "rows": rows}, indent=2) + "\n",
     }
-    paths = []
-    for suffix, one in texts.items():
-        path = folder / f"{stem}.{suffix}"
-        write_whole(path, one.encode("utf-8", "backslashreplace"))
-        paths.append(path)
-    return paths
+    paths = {suffix: stem.with_name(f"{stem.name}.{suffix}") for suffix in texts}
+    for suffix, text in texts.items():
+        write_file(paths[suffix], text.encode("utf-8", "backslashreplace"))
+    return list(paths.values())
