@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import shutil
 from pathlib import Path
 
@@ -91,6 +90,13 @@ def test_missing_weights_are_an_error_and_not_random(copied):
         ClipEncoder(copied, device="cpu")
 
 
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_damaged_files_are_explained(copied, name):
+    (copied / name).write_bytes((copied / name).read_bytes()[:100])
+    with pytest.raises(ModelError, match=r"cannot load .*Save or download it again"):
+        ClipEncoder(copied, device="cpu")
+
+
 def test_one_half_of_a_dual_encoder_is_refused(tiny, tmp_path):
     with quiet_transformers():
         text = transformers.CLIPTextModel.from_pretrained(tiny.clip())
@@ -118,7 +124,7 @@ class _Payload:
 def test_pickled_code_in_weights_is_not_run(copied, tmp_path):
     (copied / "model.safetensors").unlink()
     torch.save({"weights": _Payload(tmp_path / "ran")}, copied / "pytorch_model.bin")
-    with pytest.raises((pickle.UnpicklingError, ValueError, OSError)):
+    with pytest.raises(ModelError, match="cannot load the model"):
         ClipEncoder(copied, device="cpu")
     assert not (tmp_path / "ran").exists()
 

@@ -151,6 +151,13 @@ def test_unknown_preprocessing_is_refused(tmp_path, settings):
         read_preprocessing(tmp_path)
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"image_mean": "grey", "size": 30}'])
+def test_damaged_preprocessing_is_explained(tmp_path, content):
+    (tmp_path / "preprocessor_config.json").write_text(content)
+    with pytest.raises(ModelError, match=r"does not know.*preprocessor_config\.json"):
+        read_preprocessing(tmp_path)
+
+
 def test_missing_preprocessing_is_explained(tmp_path):
     with pytest.raises(ModelError, match=r"no preprocessor_config\.json"):
         read_preprocessing(tmp_path)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nouncut.errors import ModelError, ParameterError
+from nouncut.errors import ModelError, ParameterError, describe_error
 
 # The paper's checkpoints under its names.
 SHORT_NAMES = {
@@ -95,14 +95,20 @@ def load_model(folder: Path) -> Any:
     """Load a dual encoder in float32; code in its folder is not run."""
     from transformers import AutoModel
 
-    with quiet_transformers():
-        model, report = AutoModel.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            weights_only=True,
-            output_loading_info=True,
-        )
+    try:
+        with quiet_transformers():
+            model, report = AutoModel.from_pretrained(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                weights_only=True,
+                output_loading_info=True,
+            )
+    except Exception as error:  # configuration and weights have errors of several libraries
+        raise ModelError(
+            f"transformers cannot load the model in {str(folder)!r} ({describe_error(error)}). "
+            "Save or download it again."
+        ) from error
     if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
         raise ModelError(
             f"{str(folder)!r} holds a {type(model).__name__}, which does not encode both images "

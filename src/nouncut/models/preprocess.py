@@ -77,28 +77,34 @@ class PatchPreprocessing:
 
 def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
     """Read the preprocessing of a model's images from its folder."""
-    settings, path = _read_settings(folder)
-    kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
-    levels = _levels(settings, kind)
+    path = _settings_file(folder)
     try:
-        if kind.startswith("Siglip2") or "max_num_patches" in settings:
-            return PatchPreprocessing(
-                patch=int(settings.get("patch_size", 16)),
-                most_patches=int(settings.get("max_num_patches", 256)),
-                resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
-                levels=levels,
-            )
-        return ImagePreprocessing(
-            size=_resize_size(settings),
-            crop=_crop_size(settings, kind),
-            resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
-            levels=levels,
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        # Newer processors store the settings for images and texts in one file.
+        return _preprocessing(settings.get("image_processor", settings))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(
             f"nouncut does not know the preprocessing in {str(path)!r} ({error}). Choose a `model` "
             "whose size is 'shortest_edge' with a centre crop, or 'height' and 'width'."
         ) from error
+
+
+def _preprocessing(settings: Mapping[str, Any]) -> ImagePreprocessing | PatchPreprocessing:
+    kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
+    levels = _levels(settings, kind)
+    if kind.startswith("Siglip2") or "max_num_patches" in settings:
+        return PatchPreprocessing(
+            patch=int(settings.get("patch_size", 16)),
+            most_patches=int(settings.get("max_num_patches", 256)),
+            resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
+            levels=levels,
+        )
+    return ImagePreprocessing(
+        size=_resize_size(settings),
+        crop=_crop_size(settings, kind),
+        resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
+        levels=levels,
+    )
 
 
 def normalised_pixels(image: Image.Image, levels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -125,13 +131,10 @@ def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[
     return grid(low)
 
 
-def _read_settings(folder: Path) -> tuple[Mapping[str, Any], Path]:
+def _settings_file(folder: Path) -> Path:
     for name in _CONFIG_FILES:
-        path = folder / name
-        if path.is_file():
-            settings = json.loads(path.read_text(encoding="utf-8"))
-            # Newer processors store the settings for images and texts in one file.
-            return settings.get("image_processor", settings), path
+        if (folder / name).is_file():
+            return folder / name
     raise ModelError(
         f"{str(folder)!r} has no preprocessor_config.json, which describes the preprocessing of "
         "images: save the model's image processor there with save_pretrained of transformers."
