@@ -1,7 +1,7 @@
 """Images per second of the loader and the model against a plain Pillow-to-model loop.
 
 Run it with ``python benchmarks/images.py [FOLDER]``; without a folder it makes photograph-sized
-JPEG files. The plain loop is what one writes first: open, prepare, stack, run, one after the other.
+JPEG files. The plain loop opens, prepares, stacks and encodes images one after the other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def prepare_for_clip(image: Image.Image) -> Any:
 
 
 class ClipSized(Encoder):
-    """An image tower of ViT-B/32's real size with random weights, which take as long."""
+    """An image tower of ViT-B/32's size with random weights, which take as long as trained ones."""
 
     name, fingerprint, image_dim, text_dim = "ViT-B/32 size", "benchmark", 512, 512
 
@@ -71,7 +71,7 @@ class ClipSized(Encoder):
 
 
 class TimedMini(MiniEncoder):
-    """The embedded model, counting the time its network is at work."""
+    """The embedded model, which adds up the seconds of its network."""
 
     busy = 0.0
 
@@ -102,7 +102,7 @@ def plain_loop(files: list[Path], prepare: Any, run: Any) -> float:
 
 
 def ours(folder: Path, encoder: Any) -> tuple[float, float]:
-    """Return the seconds, and the share of them in which the model was at work."""
+    """Return the seconds, and the share of them that the model's network took."""
     encoder.busy = 0.0
     with tempfile.TemporaryDirectory() as root:
         start = time.perf_counter()

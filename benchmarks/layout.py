@@ -1,12 +1,12 @@
-"""How well a map of images keeps neighbours near and clusters apart, against other maps.
+"""How well maps keep neighbours close and clusters apart: ours, PCA and t-SNE.
 
 Run it with ``python benchmarks/layout.py [FOLDER ...]``, each folder holding photographs, one
 sub-folder per class; the number of clusters is the number of classes. ``--large`` adds 50,000 made
 images in 1,000 clusters; ``--pictures DIR`` draws every map.
 
-Trustworthiness: how few images are among the 15 nearest on the map without being so in the visual
-features, 1 at best. Neighbours: how many of the 15 nearest on the map are neighbours in the graph.
-Same cluster: how many of them are of the same cluster.
+Trustworthiness (scikit-learn's, 1 at best) falls with every image that is among the 15 nearest on
+the map but not in the visual features. Neighbours: the share of the 15 nearest on the map that are
+neighbours in the graph. Same cluster: the share of them in the same cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from nouncut.words.prompts import PROMPTS
 
 N_NEAREST = 15
 N_SAMPLED = 1000
-# scikit-learn's t-SNE takes minutes beyond.
+# scikit-learn's t-SNE takes minutes for more images.
 TSNE_SIZE = 2000
 MADE = ((1000, 10), (2000, 100), (10_000, 10))
 LARGE = (50_000, 1000)
@@ -47,7 +47,7 @@ LARGE = (50_000, 1000)
 
 @dataclass(frozen=True)
 class Clustering:
-    """All that maps are made from."""
+    """The input of a map."""
 
     name: str
     features: NDArray[np.float32]
@@ -64,7 +64,7 @@ def made(n_images: int, n_clusters: int) -> Clustering:
 
 
 def made_large(n_images: int, n_clusters: int) -> Clustering:
-    """Take the classes for clusters: only the graph is computed."""
+    """Use the classes as clusters, so that only the graph is computed."""
     data = make_clip_like(
         n_images, n_clusters, n_nouns=3, n_prompts=1, dim=256, separation=0.6, random_state=0
     )
@@ -89,7 +89,7 @@ def photographed(folder: Path, encoder: Any) -> Clustering:
 
 
 def maps(data: Clustering) -> Iterator[tuple[str, Callable[[], NDArray[Any]]]]:
-    """Yield every kind of map by name, with the function that makes it."""
+    """Yield the name of every kind of map and the function that makes it."""
 
     def ours() -> NDArray[Any]:
         n_threads = count_threads(-1)
@@ -108,7 +108,7 @@ def maps(data: Clustering) -> Iterator[tuple[str, Callable[[], NDArray[Any]]]]:
 def trustworthiness(
     features: NDArray[Any], rows: NDArray[np.intp], nearest: NDArray[np.intp]
 ) -> float:
-    """Return scikit-learn's trustworthiness, for some rows among all images."""
+    """Return scikit-learn's trustworthiness for some of the images."""
     n, k = len(features), nearest.shape[1]
     cosines = features[rows] @ features.T
     np.put_along_axis(cosines, rows[:, None], np.inf, axis=1)
@@ -120,12 +120,12 @@ def trustworthiness(
     return float(1 - 2 * penalty / (len(rows) * k * (2 * n - 3 * k - 1)))
 
 
-def judge(data: Clustering, places: NDArray[Any]) -> dict[str, float]:
-    n = len(places)
+def measure(data: Clustering, positions: NDArray[Any]) -> dict[str, float]:
+    n = len(positions)
     rows = np.sort(np.random.default_rng(0).permutation(n)[:N_SAMPLED])
-    search = NearestNeighbors(n_neighbors=N_NEAREST + 1).fit(places)
-    found = search.kneighbors(places[rows], return_distance=False)
-    # Copies of an image may come before itself.
+    search = NearestNeighbors(n_neighbors=N_NEAREST + 1).fit(positions)
+    found = search.kneighbors(positions[rows], return_distance=False)
+    # The image itself need not come first if it has copies.
     own = found == rows[:, None]
     own[~own.any(axis=1), -1] = True
     nearest = found[~own].reshape(len(rows), N_NEAREST)
@@ -139,14 +139,14 @@ def judge(data: Clustering, places: NDArray[Any]) -> dict[str, float]:
     }
 
 
-def draw(places: NDArray[Any], labels: NDArray[np.intp], path: Path, side: int = 800) -> None:
-    """Draw a map, at twice the size so that dots are round."""
-    lowest, span = places.min(axis=0), np.ptp(places, axis=0).max()
-    radius = min(10.0, max(1.5, 0.2 * 2 * side / np.sqrt(len(places))))
-    points = 20 + (places - lowest) / span * (2 * side - 40)
+def draw(positions: NDArray[Any], labels: NDArray[np.intp], path: Path, side: int = 800) -> None:
+    """Draw a map at twice the size and shrink it, so that dots are round."""
+    lowest, span = positions.min(axis=0), np.ptp(positions, axis=0).max()
+    radius = min(10.0, max(1.5, 0.2 * 2 * side / np.sqrt(len(positions))))
+    points = 20 + (positions - lowest) / span * (2 * side - 40)
     picture = Image.new("RGB", (2 * side, 2 * side), "white")
     brush = ImageDraw.Draw(picture)
-    for row in np.random.default_rng(0).permutation(len(places)):
+    for row in np.random.default_rng(0).permutation(len(positions)):
         hue = labels[row] * 0.618 % 1
         red, green, blue = colorsys.hls_to_rgb(hue, 0.35 + 0.1 * (labels[row] % 3), 0.7)
         x, y = points[row]
@@ -161,13 +161,13 @@ def compare(data: Clustering, pictures: Path | None) -> list[dict[str, Any]]:
     rows = []
     for name, make in maps(data):
         start = time.perf_counter()
-        places = make()
+        positions = make()
         seconds = round(time.perf_counter() - start, 2)
-        rows.append({"map": name} | judge(data, places) | {"seconds": seconds})
+        rows.append({"map": name} | measure(data, positions) | {"seconds": seconds})
         if pictures is not None:
             pictures.mkdir(parents=True, exist_ok=True)
             title = f"{data.name}-{name}".replace(" ", "-").replace("/", "-")
-            draw(places, data.labels, pictures / f"{title}.png")
+            draw(positions, data.labels, pictures / f"{title}.png")
     return rows
 
 
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     result = setting("scikit-learn")
-    # Compiled functions are loaded once.
+    # Compile before anything is timed.
     tiny = made(60, 2)
     layout_images(tiny.embedding, tiny.graph, tiny.labels)
     for data in clusterings(arguments.folders, arguments.model, arguments.large):

@@ -1,7 +1,6 @@
 """Peak memory of encoding few and many images: it should not grow with their number.
 
-The encoder is a CLIP model of the real class whose image tower is tiny, so that loading and storing
-images is what is measured.
+The image tower of the CLIP model is tiny, so that mostly loading and storing images is measured.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def make_images(folder: Path, count: int) -> None:
 
 
 def encode(model: str, folder: str, root: str) -> None:
-    """Encode a folder in a process of its own and print what it took."""
+    """Encode a folder and print the time and the memory of this process."""
     start = time.perf_counter()
     images = encode_images(folder, ClipEncoder(model, device="cpu"), FeatureStore(root))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

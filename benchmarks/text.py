@@ -1,8 +1,8 @@
 """Texts per second of a CLIP text tower: transformers with padding, and nouncut.
 
 The tower has the size of ViT-B/32's and random weights, which take as long as trained ones. The
-tokenizer is CLIP's algorithm with a vocabulary learnt from WordNet's glosses, since CLIP's own
-vocabulary cannot be had without a download.
+tokenizer uses CLIP's algorithm with a vocabulary learnt from WordNet's glosses, because CLIP's own
+vocabulary would have to be downloaded.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def read_arguments() -> argparse.Namespace:
 
 
 def pick_nouns(count: int) -> list[str]:
-    """Return nouns evenly spaced over WordNet's."""
+    """Return nouns at equal distances in the list of all nouns."""
     words = [noun.word for noun in load_nouns()]
-    places = np.linspace(0, len(words) - 1, min(count, len(words))).astype(int)
-    return [words[place] for place in places]
+    indices = np.linspace(0, len(words) - 1, min(count, len(words))).astype(int)
+    return [words[index] for index in indices]
 
 
 def save_model(folder: Path) -> None:
-    """Write a random model with its tokenizer and processor, as a download would."""
+    """Write a random model with its tokenizer and processor in the format of a download."""
     torch.manual_seed(0)
     text = CLIPTextConfig(
         vocab_size=VOCABULARY,
@@ -87,7 +87,7 @@ def save_model(folder: Path) -> None:
         num_hidden_layers=LAYERS,
         num_attention_heads=HEADS,
         max_position_embeddings=CONTEXT,
-        # Ten times the usual spread makes the attention uneven, as training does.
+        # Ten times the usual spread makes the attention uneven, as training would.
         initializer_factor=10.0,
     )
     vision = CLIPVisionConfig(
@@ -101,7 +101,7 @@ def save_model(folder: Path) -> None:
 
 
 def make_tokenizer() -> CLIPTokenizer:
-    """Learn byte pairs from glosses; the start and the end are CLIP's last two numbers."""
+    """Learn byte pairs from glosses; the start and end tokens have the last two numbers."""
     learner = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
     learner.normalizer = normalizers.Lowercase()
     splits = [pre_tokenizers.Whitespace(), pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -134,7 +134,7 @@ def measure(
     padded, *before = timed(lambda: encode_padded(model, tokenizer, sampled))
     ours, seconds, cpu_seconds = timed(lambda: encoder.encode_texts(texts))
     _, *after = timed(lambda: encode_padded(model, tokenizer, sampled))
-    # Of the runs before and after ours the faster one counts, since the machine may be shared.
+    # The machine may be shared: the faster of the runs before and after ours counts.
     padded_rate, padded_cpu_rate = len(sampled) / np.minimum(before, after)
     lengths = [len(tokens) for tokens in tokenizer(list(texts))["input_ids"]]
     return {
@@ -151,7 +151,7 @@ def measure(
 
 
 def timed(function: Callable[[], NDArray[Any]]) -> tuple[NDArray[Any], float, float]:
-    """Return a result with the seconds and the seconds of CPU time it took."""
+    """Return a result with its wall-clock seconds and its CPU seconds."""
     start, cpu_start = time.perf_counter(), time.process_time()
     result = function()
     return result, time.perf_counter() - start, time.process_time() - cpu_start
@@ -159,7 +159,7 @@ def timed(function: Callable[[], NDArray[Any]]) -> tuple[NDArray[Any], float, fl
 
 @torch.inference_mode()
 def encode_padded(model: Any, tokenizer: Any, texts: Sequence[str]) -> NDArray[Any]:
-    """Encode texts as transformers does by default, every one padded to the full context."""
+    """Encode texts with transformers, padded to the full context."""
     parts = []
     for start in range(0, len(texts), PLAIN_BATCH):
         batch = list(texts[start : start + PLAIN_BATCH])

@@ -27,7 +27,7 @@ def reasons(scan):
 
 @contextmanager
 def without_privileges():
-    """Give up what the superuser may do, for a while."""
+    """Drop the superuser's rights for a while."""
     if os.geteuid():
         yield
         return
@@ -46,7 +46,18 @@ def folder(tmp_path):
     return tmp_path / "photos"
 
 
-def test_a_folder_is_searched_to_the_bottom_in_order(folder):
+@pytest.fixture
+def public_folder():
+    """Return a folder that other users can enter; pytest's own belong to one user."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    for path in folder.iterdir():
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_folder_is_searched_with_all_its_subfolders_in_order(folder):
     scan = scan_images(folder)
     assert names(scan) == ["a.JPG", "b.png", "c.webp"]
     assert scan.skipped == ()
@@ -63,7 +74,7 @@ def test_patterns(folder):
     assert names(scan_images(f"{folder}/*.png")) == ["b.png"]
     assert names(scan_images(f"{folder}/**/*.[w]ebp")) == ["c.webp"]
     assert names(scan_images(folder / "d*")) == ["c.webp"]
-    with pytest.raises(FileNotFoundError, match="Nothing matches"):
+    with pytest.raises(InputError, match="Nothing matches"):
         scan_images(f"{folder}/*.gif")
 
 
@@ -91,7 +102,7 @@ def test_a_list_inside_a_folder_is_just_a_file(folder):
     assert reasons(scan) == {"list.txt": "not an image (.txt)"}
 
 
-def test_what_is_not_an_image_is_told_and_junk_is_not(folder):
+def test_other_files_are_reported_but_junk_is_not(folder):
     for name in ("Thumbs.db", ".DS_Store", "._b.png", "desktop.ini", "notes.doc", "README"):
         (folder / name).write_text("some text")
     picture(folder / "__MACOSX" / "b.png")
@@ -110,7 +121,7 @@ def test_what_is_not_an_image_is_told_and_junk_is_not(folder):
     }
 
 
-def test_named_files_are_chosen_by_content(tmp_path):
+def test_named_files_are_recognised_by_content(tmp_path):
     odd, hidden = picture(tmp_path / "odd.dat"), picture(tmp_path / ".hidden" / "x.png")
     text = tmp_path / "text.dat"
     text.write_text("Dear Sir")
@@ -119,7 +130,7 @@ def test_named_files_are_chosen_by_content(tmp_path):
     assert reasons(scan) == {"text.dat": "not an image (.dat)"}
 
 
-def test_links_in_a_circle_and_double_files(folder):
+def test_circular_links_and_repeated_files(folder):
     (folder / "deep" / "loop").symlink_to(folder)
     (folder / "a_link").symlink_to(folder / "deep")
     (folder / "0.png").symlink_to(folder / "b.png")
@@ -128,36 +139,38 @@ def test_links_in_a_circle_and_double_files(folder):
     os.link(folder / "b.png", folder / "hard.png")
     scan = scan_images(folder)
     assert names(scan) == ["a.JPG", "b.png", "c.webp"]
-    told = reasons(scan)
-    assert told["0.png"] == told["hard.png"] == f"the same file as {folder / 'b.png'}"
-    assert told["a_link"] == f"the same folder as {folder / 'deep'}"
-    assert told["loop"] == f"the same folder as {folder}"
-    assert told["broken.png"] == "cannot be read (No such file or directory)"
-    assert "links" in told["itself.png"]
+    skipped = reasons(scan)
+    assert skipped["0.png"] == skipped["hard.png"] == f"the same file as {folder / 'b.png'}"
+    assert skipped["a_link"] == f"the same folder as {folder / 'deep'}"
+    assert skipped["loop"] == f"the same folder as {folder}"
+    assert skipped["broken.png"] == "cannot be read (No such file or directory)"
+    assert "links" in skipped["itself.png"]
 
 
-def test_links_lead_to_other_folders(folder, tmp_path):
+def test_links_to_other_folders_are_followed(folder, tmp_path):
     picture(tmp_path / "elsewhere" / "e.png")
     (folder / "link").symlink_to(tmp_path / "elsewhere")
     assert names(scan_images(folder)) == ["a.JPG", "b.png", "c.webp", "e.png"]
 
 
-def test_unreadable_folders_are_told():
-    top = Path(tempfile.mkdtemp())
-    try:
-        picture(top / "a.png")
-        picture(top / "locked" / "b.png")
-        top.chmod(0o755)
-        (top / "locked").chmod(0)
-        with without_privileges():
-            scan = scan_images(top)
-            with pytest.raises(InputError, match="the folder cannot be read"):
-                scan_images(top / "locked")
-        assert names(scan) == ["a.png"]
-        assert reasons(scan) == {"locked": "the folder cannot be read (Permission denied)"}
-    finally:
-        (top / "locked").chmod(0o755)
-        shutil.rmtree(top)
+def test_unreadable_folders_are_reported(public_folder):
+    picture(public_folder / "a.png")
+    picture(public_folder / "locked" / "b.png")
+    (public_folder / "locked").chmod(0)
+    with without_privileges():
+        scan = scan_images(public_folder)
+        with pytest.raises(InputError, match="the folder cannot be read"):
+            scan_images(public_folder / "locked")
+    assert names(scan) == ["a.png"]
+    assert reasons(scan) == {"locked": "the folder cannot be read (Permission denied)"}
+
+
+def test_unreadable_lists_are_reported(public_folder):
+    path = public_folder / "list.txt"
+    path.write_text("b.png\n")
+    path.chmod(0)
+    with without_privileges(), pytest.raises(InputError, match=r"list\.txt: cannot be read"):
+        scan_images(path)
 
 
 def test_odd_names(tmp_path):
@@ -181,14 +194,19 @@ def test_odd_names(tmp_path):
 
 
 def test_very_deep_folders(tmp_path):
-    # Deeper than Python calls nest.
-    deepest = tmp_path.joinpath(*["d"] * 1100)
-    os.makedirs(tmp_path / "d")
-    for depth in range(2, 1101):
-        tmp_path.joinpath(*["d"] * depth).mkdir()
-    picture(deepest / "a.png")
+    # Deeper than Python's recursion limit of 1,000.
+    deepest = os.path.join(tmp_path, *["d"] * 1100)
+    parent = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d", dir_fd=parent)
+        child = os.open("d", os.O_RDONLY, dir_fd=parent)
+        os.close(parent)
+        parent = child
+    os.close(parent)
+    picture(Path(deepest, "a.png"))
     assert names(scan_images(tmp_path)) == ["a.png"]
-    (deepest / "a.png").unlink()
+    # pytest's own clean-up is recursive.
+    os.unlink(os.path.join(deepest, "a.png"))
     os.removedirs(deepest)
 
 
@@ -203,12 +221,12 @@ def test_no_images(tmp_path):
         scan_images([])
 
 
-def test_a_missing_path_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere does not exist. Check the spelling"):
+def test_a_missing_path_is_reported(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere does not exist. Check the spelling"):
         scan_images(tmp_path / "nowhere")
 
 
-def test_folders_of_runs_are_left_out_silently_unless_named(tmp_path):
+def test_run_directories_are_skipped_silently_unless_named(tmp_path):
     folder = tmp_path / "photos"
     run = folder / "nouncut-runs" / "photos"
     (run / "report-thumbnails").mkdir(parents=True)
@@ -216,8 +234,8 @@ def test_folders_of_runs_are_left_out_silently_unless_named(tmp_path):
     other = folder / "web site"
     other.mkdir()
     (other / "manifest.json").write_text('{"name": "not of nouncut"}')
-    for place in (folder, run / "report-thumbnails", other):
-        (place / "a.jpg").write_bytes(b"...")
+    for parent in (folder, run / "report-thumbnails", other):
+        (parent / "a.jpg").write_bytes(b"...")
     scan = scan_images(folder)
     assert scan.files == (folder / "a.jpg", other / "a.jpg")
     assert [file.path.name for file in scan.skipped] == ["manifest.json"]

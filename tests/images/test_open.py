@@ -15,7 +15,7 @@ from nouncut.images.find import scan_images
 from nouncut.images.hashing import content_hash
 from nouncut.images.open import open_image
 
-# Red, green, blue and white corners: every turn of it is different.
+# Red, green, blue and white corners: all eight orientations differ.
 CORNERS = np.array(
     [[(255, 0, 0), (0, 255, 0), (0, 0, 0)], [(0, 0, 255), (255, 255, 255), (0, 0, 0)]]
 )
@@ -62,7 +62,7 @@ def test_images_are_upright(tmp_path, orientation, suffix):
 
 
 @pytest.mark.parametrize("orientation", [0, 9, 65535])
-def test_senseless_orientations_are_ignored(tmp_path, orientation):
+def test_unknown_orientations_are_ignored(tmp_path, orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
     Image.fromarray(CORNERS).save(tmp_path / "x.png", exif=exif)
@@ -123,14 +123,15 @@ def test_other_depths_are_scaled(tmp_path, values, expected):
     assert pixels(open_image(tmp_path / "deep.tiff"))[0, :, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr"])
-@pytest.mark.parametrize("suffix", ["jpg", "png", "tiff"])
-def test_other_modes_become_rgb(tmp_path, mode, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "mode"),
+    [("jpg", mode) for mode in ("1", "L", "CMYK", "YCbCr")]
+    + [("png", mode) for mode in ("1", "L", "P")]
+    + [("tiff", mode) for mode in ("1", "L", "P", "CMYK", "YCbCr")],
+)
+def test_other_modes_become_rgb(tmp_path, suffix, mode):
     image = Image.new("RGB", (16, 16), (204, 204, 204)).convert(mode)
-    try:
-        image.save(tmp_path / f"x.{suffix}")
-    except OSError:
-        return
+    image.save(tmp_path / f"x.{suffix}")
     opened = open_image(tmp_path / f"x.{suffix}")
     assert opened.mode == "RGB"
     assert mode == "1" or np.abs(pixels(opened) - 204).max() <= 3
@@ -144,10 +145,13 @@ def test_the_first_frame_is_taken(tmp_path, suffix):
     assert np.abs(pixels(open_image(path)) - (255, 0, 0)).max() <= 3
 
 
-@pytest.mark.parametrize("suffix", ["bmp", "ppm", "jp2", "avif", "jfif", "qoi"])
+NEEDS_AVIF = pytest.mark.skipif(not features.check("avif"), reason="Pillow lacks AVIF")
+
+
+@pytest.mark.parametrize(
+    "suffix", ["bmp", "ppm", "jp2", "jfif", "qoi", pytest.param("avif", marks=NEEDS_AVIF)]
+)
 def test_other_formats(tmp_path, suffix):
-    if suffix == "avif" and not features.check("avif"):
-        return
     image = Image.new("RGB", (32, 32), (10, 200, 60))
     if suffix == "qoi":
         header = b"qoif" + struct.pack(">II", 1, 1) + b"\x03\x00"
@@ -165,15 +169,10 @@ def test_the_name_does_not_matter(tmp_path):
 
 def test_min_side_decodes_large_jpegs_smaller(tmp_path):
     path = tmp_path / "large.jpg"
-    noise((2400, 1600)).resize((4800, 3200)).save(path)
-    start = time.perf_counter()
-    assert open_image(path).size == (4800, 3200)
-    full = time.perf_counter() - start
-    start = time.perf_counter()
-    small = open_image(path, min_side=448)
-    assert time.perf_counter() - start < full
-    assert small.size == (1200, 800)
-    assert open_image(path, min_side=3300).size == (4800, 3200)
+    noise((1200, 800)).save(path)
+    assert open_image(path).size == (1200, 800)
+    assert open_image(path, min_side=112).size == (300, 200)
+    assert open_image(path, min_side=850).size == (1200, 800)
     noise().save(tmp_path / "x.png")
     assert open_image(tmp_path / "x.png", min_side=8).size == (96, 64)
 
@@ -215,11 +214,11 @@ def test_the_limit_is_ours_and_nothing_warns(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_image(tmp_path / "x.png", max_pixels=96 * 64).size == (96, 64)
-        with pytest.raises(ImageError, match=r"more than the 6143 permitted.*raise max_pixels"):
+        with pytest.raises(ImageError, match="the 6143 permitted; make the image smaller"):
             open_image(tmp_path / "x.png", max_pixels=96 * 64 - 1)
 
 
-def test_what_cannot_be_read_is_told(tmp_path):
+def test_unreadable_files_are_reported(tmp_path):
     (tmp_path / "empty.jpg").touch()
     (tmp_path / "text.jpg").write_text("Dear Sir")
     (tmp_path / "folder.jpg").mkdir()
@@ -243,13 +242,13 @@ def test_what_cannot_be_read_is_told(tmp_path):
                 content_hash(tmp_path / name)
 
 
-def test_errors_survive_other_processes():
+def test_errors_can_be_pickled():
     error = pickle.loads(pickle.dumps(ImageError("a\udcff.jpg", "broken")))
     assert str(error) == "a\\xff.jpg: broken"
 
 
 def mutations(rng):
-    """Yield 300 files that are, most of them, no longer what they were."""
+    """Yield the contents of 300 files, most of them damaged."""
     originals = []
     for suffix, options in [
         ("JPEG", {}),
@@ -279,7 +278,7 @@ def mutations(rng):
             for _ in range(rng.integers(1, 20)):
                 content[rng.integers(0, len(content))] ^= 1 << rng.integers(0, 8)
         elif kind == 2:
-            # The head of a file decides what is done with the rest.
+            # The header decides how the rest is read.
             for _ in range(rng.integers(1, 6)):
                 content[rng.integers(0, min(200, len(content)))] = rng.integers(0, 256)
         elif kind == 3:
@@ -298,7 +297,7 @@ def outcome(path):
 
 
 @pytest.mark.parametrize("action", ["error", "ignore"])
-def test_damaged_files_are_opened_or_told(tmp_path, action):
+def test_damaged_files_are_opened_or_reported(tmp_path, action):
     suffixes = ["jpg", "png", "gif", "webp", "tiff", "bmp"]
     outcomes = []
     with warnings.catch_warnings():
@@ -313,13 +312,3 @@ def test_damaged_files_are_opened_or_told(tmp_path, action):
     assert all(reason and "\n" not in reason for reason in reasons)
     opened = [one for one in outcomes if not isinstance(one, str)]
     assert all(image.mode == "RGB" and min(image.size) > 0 for image in opened)
-
-
-def test_the_hash_is_of_the_content(tmp_path):
-    big = os.urandom(3_000_000)
-    for name in ("a.png", "b.jpg"):
-        (tmp_path / name).write_bytes(big)
-    (tmp_path / "c.png").write_bytes(big[:-1])
-    hashes = [content_hash(tmp_path / name) for name in ("a.png", "b.jpg", "c.png")]
-    assert hashes[0] == hashes[1] != hashes[2]
-    assert {len(one) for one in hashes} == {40}

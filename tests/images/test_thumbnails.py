@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from nouncut.images.hashing import content_hash
-from nouncut.images.thumbnails import Original, make_thumbnails
+from nouncut.images.thumbnails import Original, encode_thumbnail, make_thumbnails
 
 
 def opened(thumbnail):
@@ -35,7 +35,7 @@ def test_they_are_small_and_keep_the_shape(tmp_path, photo, n_jobs):
     assert opened(made[5]).size == (4, 2)
 
 
-def test_they_are_upright_and_tell_no_place(tmp_path):
+def test_they_are_upright_and_hold_no_metadata(tmp_path):
     path = tmp_path / "phone.jpg"
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -68,7 +68,7 @@ def test_copies_share_one_and_leave_nothing_behind(tmp_path, photo):
     assert len(list((tmp_path / "small" / "80").iterdir())) == 1
 
 
-def test_what_cannot_be_shown_has_a_reason(tmp_path, photo):
+def test_a_missing_thumbnail_has_a_reason(tmp_path, photo):
     broken = tmp_path / "broken.png"
     broken.write_bytes(photo.read_bytes()[:60])
     known = original(photo)
@@ -95,6 +95,12 @@ def test_a_forged_hash_leads_nowhere(tmp_path, photo):
     forged = Original(Path("x"), os.path.join("..", "..", "secret"))
     made = make_thumbnails({0: forged}, tmp_path / "small", 80)
     assert made[0].data_uri() is None
+
+
+def test_a_single_thumbnail_is_a_jpeg(photo):
+    with Image.open(photo) as picture:
+        small = Image.open(io.BytesIO(encode_thumbnail(picture, 80)))
+    assert (small.format, small.size) == ("JPEG", (80, 20))
 
 
 def test_progress_reaches_the_end(tmp_path, photo):

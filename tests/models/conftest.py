@@ -1,11 +1,15 @@
-"""Tiny random models of the real classes, saved in the real format."""
+"""Tiny random models of the real classes, saved once per session in the real format."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -14,6 +18,7 @@ from PIL import Image
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from nouncut.models.checkpoints import quiet_transformers
+from nouncut.models.mini import MiniEncoder
 
 START, END = "<|startoftext|>", "<|endoftext|>"
 CONTEXT = 24
@@ -77,7 +82,7 @@ def bert_tokenizer() -> Any:
 
 
 def save_clip(folder: Path, *, seed: int = 0, kind: str = "CLIP", **text: Any) -> Path:
-    """Save a CLIP model, or one of a class built alike."""
+    """Save a CLIP model, or a model of a similar class."""
     tokenizer = clip_tokenizer()
     text = {"vocab_size": len(tokenizer), "eos_token_id": tokenizer.eos_token_id, **_TEXT, **text}
     vision = {**_VISION, "image_size": IMAGE_SIZE, "hidden_act": text.get("hidden_act", "gelu")}
@@ -141,8 +146,9 @@ def _save(folder: Path, model: Any, tokenizer: Any, processor: Any, seed: int = 
     return folder
 
 
+@cache
 def load_oracle(folder: Path) -> tuple[Any, Any]:
-    """Return the model and the tokenizer as transformers loads them."""
+    """Return the model and the tokenizer that transformers loads."""
     with quiet_transformers():
         model = transformers.AutoModel.from_pretrained(folder).eval()
         return model, transformers.AutoTokenizer.from_pretrained(folder)
@@ -150,7 +156,7 @@ def load_oracle(folder: Path) -> tuple[Any, Any]:
 
 @torch.inference_mode()
 def oracle_texts(folder: Path, texts: list[str], *, with_mask: bool = True) -> np.ndarray:
-    """Return what transformers makes of texts padded to the full context."""
+    """Return the unit rows of transformers for texts padded to the full context."""
     model, tokenizer = load_oracle(folder)
     inputs = tokenizer(
         texts, padding="max_length", truncation=True, max_length=CONTEXT, return_tensors="pt"
@@ -161,25 +167,64 @@ def oracle_texts(folder: Path, texts: list[str], *, with_mask: bool = True) -> n
 
 
 def photo(width: int, height: int, seed: int = 0) -> Image.Image:
-    """Return a picture with structure at every scale."""
+    """Return noise on a gradient: structure at small and large scales."""
     rng = np.random.default_rng(seed)
     noise = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     ramp = np.linspace(0, 255, width)[None, :, None] * np.ones((height, 1, 3))
     return Image.fromarray(((noise.astype(float) + ramp) / 2).astype(np.uint8))
 
 
+def saved_once(save: Callable[..., Path], root: Path) -> Callable[..., Path]:
+    """Return a function that saves a model at its first call; tests must not change the folder."""
+
+    @cache
+    def folder(**options: Any) -> Path:
+        names = [save.__name__, *(f"{name}={value}" for name, value in options.items())]
+        return save(root / "-".join(names), **options)
+
+    return folder
+
+
 @pytest.fixture(scope="session")
-def tiny() -> SimpleNamespace:
-    """Return the makers of tiny models and what transformers makes of their inputs."""
+def tiny(tmp_path_factory) -> SimpleNamespace:
+    """Return functions that give the folders of tiny models and the results of transformers."""
+    root = tmp_path_factory.mktemp("models")
     return SimpleNamespace(
         CONTEXT=CONTEXT,
         IMAGE_SIZE=IMAGE_SIZE,
-        clip=save_clip,
-        siglip=save_siglip,
-        siglip2=save_siglip2,
-        chinese_clip=save_chinese_clip,
+        clip=saved_once(save_clip, root),
+        siglip=saved_once(save_siglip, root),
+        siglip2=saved_once(save_siglip2, root),
+        chinese_clip=saved_once(save_chinese_clip, root),
         clip_tokenizer=clip_tokenizer,
         load_oracle=load_oracle,
         oracle_texts=oracle_texts,
         photo=photo,
     )
+
+
+@pytest.fixture(scope="session")
+def mini() -> MiniEncoder:
+    return MiniEncoder(device="cpu")
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path) -> SimpleNamespace:
+    """Replace the hub by a folder with repositories, behind a cache that starts empty."""
+    cache, root, asked = tmp_path / "cache", tmp_path / "hub", []
+
+    def snapshot_download(name, *, revision=None, local_files_only=False, allow_patterns=None):
+        asked.append((name, revision, local_files_only))
+        target, source = cache / name, root / name
+        if local_files_only or not source.is_dir():
+            if not target.is_dir():
+                raise huggingface_hub.errors.LocalEntryNotFoundError("not there")
+            return str(target)
+        target.mkdir(parents=True, exist_ok=True)
+        for pattern in allow_patterns:
+            for path in source.glob(pattern):
+                shutil.copy(path, target)
+        return str(target)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    return SimpleNamespace(root=root, asked=asked)

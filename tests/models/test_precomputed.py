@@ -76,17 +76,17 @@ def test_a_pickle_is_never_loaded(tmp_path, capsys):
         ({"first": FEATURES, "second": FEATURES}, "which of .* are the features"),
         ({"features": FEATURES[0]}, "one row per image"),
         ({"features": FEATURES[:0]}, "one row per image"),
-        ({"features": np.array([["a", "b"]])}, "are numbers"),
-        ({"features": FEATURES, "path": np.array(NAMES[:2])}, "2 names in 'path', but 5"),
+        ({"features": np.array([["a", "b"]])}, "matrix of numbers"),
+        ({"features": FEATURES, "path": np.array(NAMES[:2])}, "'path' has 2 names for 5 rows"),
     ],
 )
-def test_what_is_not_features_is_named(tmp_path, arrays, message):
+def test_wrong_contents_are_explained(tmp_path, arrays, message):
     with pytest.raises(InputError, match=message):
         read_features(save(tmp_path / "f.npz", **arrays))
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors", ".parquet"])
-def test_broken_files_are_named(tmp_path, suffix):
+def test_broken_and_missing_files_are_explained(tmp_path, suffix):
     path = save(tmp_path / f"f{suffix}", features=FEATURES)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(InputError, match=f"f{suffix}: cannot be read"):
@@ -95,7 +95,7 @@ def test_broken_files_are_named(tmp_path, suffix):
         read_features(tmp_path / f"missing{suffix}")
 
 
-def test_lists_of_different_lengths_are_named(tmp_path):
+def test_lists_of_different_lengths_are_explained(tmp_path):
     parquet.write_table(pyarrow.table({"features": [[1.0], [1.0, 2.0]]}), tmp_path / "f.parquet")
     with pytest.raises(InputError, match=r"different lengths \(1 to 2\)"):
         read_features(tmp_path / "f.parquet")

@@ -1,1 +1,1 @@
-"""Finding, opening and hashing image files; thumbnails."""
+"""Finding, opening, hashing and shrinking image files."""

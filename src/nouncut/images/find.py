@@ -13,22 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, InputError, describe_error, printable_path
-from nouncut.images.files import open_regular
 from nouncut.images.formats import HEIC_SUFFIXES, PREFIX_BYTES, image_suffixes, matching_readers
+from nouncut.images.open import open_regular
 
-LIST_SUFFIXES = frozenset({".txt", ".lst"})
-# What file managers leave behind; nobody wants to hear of it.
+_LIST_SUFFIXES = frozenset({".txt", ".lst"})
+# Files that systems and file managers create; skipped without a message.
 _JUNK = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", ".ds_store", "__macosx", "@eadir"})
 _APPLE_DOUBLE = "._"
 _RUN_MANIFEST = "manifest.json"
 
-AnyPath = str | os.PathLike[str]
-
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder that was seen but not taken."""
+    """A file or folder that is not used, and why."""
 
     path: Path
     reason: str
@@ -36,7 +35,7 @@ class SkippedFile:
 
 @dataclass(frozen=True)
 class ImageScan:
-    """What a scan found."""
+    """The image files that a scan found, and the files that it skipped."""
 
     files: tuple[Path, ...]
     skipped: tuple[SkippedFile, ...]
@@ -50,7 +49,7 @@ class _Candidate(NamedTuple):
 
 @dataclass
 class _Findings:
-    """What a scan has come across so far."""
+    """State of a scan: what is found, and which folders are still to be searched."""
 
     candidates: list[_Candidate] = field(default_factory=list)
     skipped: set[SkippedFile] = field(default_factory=set)
@@ -65,33 +64,30 @@ class _Findings:
 def scan_images(paths: AnyPath | Iterable[AnyPath]) -> ImageScan:
     """Find image files.
 
-    Folders are searched with all their subfolders, through links as well. A file that can be
-    reached in several ways is taken once, under its own path rather than a link's, and a
-    folder is searched once, so links in a circle do no harm. Hidden files and folders are left
-    out, except where they are named in `paths`; so are the folders of nouncut's own runs.
+    Folders are searched with all their subfolders, and links are followed. Every file is used
+    once, even if several paths lead to it, and preferably under a path that is not a link. Every
+    folder is searched once, so that circular links do no harm. Hidden files and folders are
+    skipped unless `paths` names them; so are the run directories of nouncut.
 
-    In folders, files are chosen by their suffix (see `image_suffixes`), and by their first bytes
-    where they have none. Files that are named one by one are chosen by either.
+    In folders, files are recognised by their suffix, and by their first bytes if they have none.
+    Files that `paths` names are recognised by either.
 
     Parameters
     ----------
     paths : path or iterable of path
-        Folders, image files, patterns (``"photos/**/*.jpg"``) and lists: text files ending in
-        ``.txt`` or ``.lst`` with one folder, file or pattern per line, relative to the list. Lines
-        that begin with ``#`` are comments.
+        Folders, image files, patterns (``"photos/**/*.jpg"``) and lists. A list is a text file
+        ending in ``.txt`` or ``.lst`` with one folder, file or pattern per line, relative to the
+        list. Lines that begin with ``#`` are comments.
 
     Returns
     -------
     ImageScan
-        The files, and what was not taken with the reasons. The order does not depend on the
-        file system, nor on the order of `paths`.
+        The files found and the files skipped with the reasons, both sorted by path.
 
     Raises
     ------
-    FileNotFoundError
-        If one of `paths` does not exist.
     InputError
-        If there is no image in any of them.
+        If one of `paths` does not exist, or if none of them leads to an image.
 
     Examples
     --------
@@ -111,10 +107,10 @@ def scan_images(paths: AnyPath | Iterable[AnyPath]) -> ImageScan:
     found = _Findings()
     for source in sources:
         _add_source(source, found)
-    # Links come last, so that a folder is known by its own path where there is one.
+    # Links come last: a folder that has a path of its own is reported under it.
     while folders := found.folders or found.linked_folders:
-        _add_content(folders.popleft(), found)
-    files = _each_once(found)
+        _add_contents(folders.popleft(), found)
+    files = _without_repeats(found)
     skipped = sorted(found.skipped, key=lambda one: (os.fsencode(one.path), one.reason))
     if not files:
         raise InputError(_nothing_found(sources, skipped))
@@ -122,16 +118,14 @@ def scan_images(paths: AnyPath | Iterable[AnyPath]) -> ImageScan:
 
 
 def _add_source(source: Path, found: _Findings) -> None:
-    """Add what the user named."""
-    if source.suffix.lower() in LIST_SUFFIXES and source.is_file():
+    if source.suffix.lower() in _LIST_SUFFIXES and source.is_file():
         for number, line in _list_lines(source):
-            try:
-                _add_named(source.parent / line, found)
-            except FileNotFoundError:
+            path = source.parent / line
+            if not _add_named(path, found):
                 name = printable_path(source.name)
-                found.skip(source.parent / line, f"line {number} of {name}: does not exist")
-    else:
-        _add_named(source, found)
+                found.skip(path, f"line {number} of {name}: does not exist")
+    elif not _add_named(source, found):
+        raise InputError(_does_not_exist(source))
 
 
 def _list_lines(source: Path) -> Iterator[tuple[int, str]]:
@@ -139,7 +133,9 @@ def _list_lines(source: Path) -> Iterator[tuple[int, str]]:
         with open_regular(source) as file:
             content = file.read()
     except ImageError as error:
-        raise OSError(f"The list {error}.") from error
+        raise InputError(
+            f"The list {error}. Change its permissions, or name its files instead."
+        ) from error
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content = content.decode("utf-16", "replace").encode()
     lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
@@ -149,27 +145,29 @@ def _list_lines(source: Path) -> Iterator[tuple[int, str]]:
             yield number, entry
 
 
-def _add_named(path: Path, found: _Findings) -> None:
-    """Add a folder, a file or a pattern."""
+def _add_named(path: Path, found: _Findings) -> bool:
+    """Add a folder, a file or the matches of a pattern; return whether there are any."""
+    # A file whose own name looks like a pattern is meant literally.
     if os.path.lexists(path):
         _add(path, found, is_named=True)
-        return
-    if not glob.has_magic(os.fspath(path)):
-        raise FileNotFoundError(
-            f"{printable_path(path)} does not exist. Check the spelling, and whether the drive "
-            "it is on is connected."
-        )
+        return True
     matches = sorted(glob.glob(os.fspath(path), recursive=True))
-    if not matches:
-        raise FileNotFoundError(
-            f"Nothing matches the pattern {printable_path(path)}. Use ** to search subfolders."
-        )
     for match in matches:
         _add(Path(match), found)
+    return bool(matches)
+
+
+def _does_not_exist(source: Path) -> str:
+    shown = printable_path(source)
+    if glob.has_magic(os.fspath(source)):
+        return f"Nothing matches the pattern {shown}. Use ** to search subfolders."
+    return (
+        f"{shown} does not exist. Check the spelling, and whether the drive it is on is connected."
+    )
 
 
 def _add(path: Path, found: _Findings, is_named: bool = False) -> None:
-    """Add a folder or file, or note why not."""
+    """Add a folder or file, or note why it is skipped."""
     if not is_named and _is_junk(path.name):
         return
     if not is_named and path.name.startswith("."):
@@ -182,21 +180,19 @@ def _add(path: Path, found: _Findings, is_named: bool = False) -> None:
         found.skip(path, f"cannot be read ({describe_error(error)})")
         return
     if stat.S_ISDIR(status.st_mode):
-        if _holds_run(path):
-            if is_named:
-                found.skip(path, "a run of nouncut, not images")
-            return
-        (found.linked_folders if is_link and not is_named else found.folders).append(path)
+        if not _is_run_directory(path):
+            (found.linked_folders if is_link and not is_named else found.folders).append(path)
+        elif is_named:
+            found.skip(path, "a run of nouncut, not images")
     elif not stat.S_ISREG(status.st_mode):
         found.skip(path, "not an ordinary file")
-    elif reason := _why_not_an_image(path, is_named):
+    elif reason := _reason_to_skip(path, is_named):
         found.skip(path, reason)
     else:
         found.candidates.append(_Candidate(path, _identity(path, status), is_link))
 
 
-def _add_content(folder: Path, found: _Findings) -> None:
-    """Add all that a folder holds."""
+def _add_contents(folder: Path, found: _Findings) -> None:
     try:
         first = found.searched.setdefault(_identity(folder, folder.stat()), folder)
         names = sorted(os.listdir(folder))
@@ -214,8 +210,8 @@ def _is_junk(name: str) -> bool:
     return name.lower() in _JUNK or name.startswith(_APPLE_DOUBLE)
 
 
-def _holds_run(folder: Path) -> bool:
-    """Tell whether nouncut wrote a folder: its thumbnails and exports are not the user's images."""
+def _is_run_directory(folder: Path) -> bool:
+    """Tell whether nouncut wrote a folder: thumbnails and exports are not the user's images."""
     try:
         manifest = json.loads((folder / _RUN_MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -224,11 +220,12 @@ def _holds_run(folder: Path) -> bool:
 
 
 def _identity(path: Path, status: os.stat_result) -> object:
-    """Return what is the same for all paths to a file; some network drives number no files."""
+    """Return a value that all paths to a file share."""
+    # Some network drives have no inode numbers.
     return (status.st_dev, status.st_ino) if status.st_ino else os.path.realpath(path)
 
 
-def _why_not_an_image(path: Path, is_named: bool) -> str | None:
+def _reason_to_skip(path: Path, is_named: bool) -> str | None:
     suffix = path.suffix.lower()
     if suffix in image_suffixes():
         return None
@@ -243,11 +240,12 @@ def _begins_like_an_image(path: Path) -> bool:
     try:
         with open_regular(path) as file:
             return bool(matching_readers(file.read(PREFIX_BYTES)))
-    except (ImageError, OSError):
+    except ImageError:
         return False
 
 
-def _each_once(found: _Findings) -> list[Path]:
+def _without_repeats(found: _Findings) -> list[Path]:
+    """Return one path per file, sorted; other paths to it are skipped."""
     first: dict[object, Path] = {}
     for path, identity, _ in sorted(
         found.candidates, key=lambda one: (one.is_link, os.fsencode(one.path))
@@ -259,13 +257,13 @@ def _each_once(found: _Findings) -> list[Path]:
 
 
 def _nothing_found(sources: list[Path], skipped: list[SkippedFile]) -> str:
-    places = ", ".join(printable_path(source) for source in sources) or "an empty list of paths"
+    searched = ", ".join(printable_path(source) for source in sources) or "an empty list of paths"
     seen = "; ".join(
         f"{count} x {reason}"
         for reason, count in Counter(one.reason for one in skipped).most_common(8)
     )
+    suffixes = ", ".join(sorted({".jpg", ".png", ".webp", ".tiff"} & image_suffixes()))
     return (
-        f"No images found in {places}. Seen: {seen or 'nothing at all'}. Pass a folder that holds "
-        f"images ({', '.join(sorted({'.jpg', '.png', '.webp', '.tiff'} & image_suffixes()))}, ...) "
-        "or subfolders with images."
+        f"No images found in {searched}. Seen: {seen or 'nothing at all'}. Pass a folder that "
+        f"holds images ({suffixes}, ...) or subfolders with images."
     )

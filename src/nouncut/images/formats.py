@@ -11,8 +11,8 @@ from typing import Any
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 
-# Formats of pictures that are known by their first bytes. Left out on purpose: those without
-# such a mark (TGA), which any garbage may pass for, and those that run programs (EPS).
+# Only formats with a signature in the first bytes. TGA has none, so that any garbage may pass for
+# it; EPS files are programs.
 _FORMATS = (
     "JPEG",
     "PNG",
@@ -26,7 +26,7 @@ _FORMATS = (
     "PPM",
     "QOI",
 )
-# All their marks lie within this many bytes.
+# All signatures lie within this many bytes.
 PREFIX_BYTES = 16
 HEIC_SUFFIXES = frozenset({".heic", ".heics", ".heif", ".heifs", ".hif"})
 
@@ -42,7 +42,7 @@ def _readable_formats() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def image_suffixes() -> frozenset[str]:
-    """Return the file name endings, in lower case, that images are found by."""
+    """Return the suffixes of image files, in lower case."""
     formats = {*_readable_formats(), "MPO"}
     registered = Image.registered_extensions()
     return frozenset(suffix.lower() for suffix, name in registered.items() if name in formats)
@@ -53,8 +53,8 @@ def matching_readers(prefix: bytes) -> list[Callable[..., Any]]:
     readers: list[Callable[..., Any]] = []
     for name in _readable_formats():
         reader, accepts = Image.OPEN[name]
-        # `accepts` answers with a text where the format is known but support is not built in.
+        # `accepts` returns a string if Pillow knows the format but was built without it.
         if accepts is None or accepts(prefix) is True:
-            # The plain reader stops at the first frame and skips Pillow's search for more.
+            # Pillow's own choice for JPEG looks for further frames; only the first is needed.
             readers.append(JpegImageFile if name == "JPEG" else reader)
     return readers

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, describe_error
-from nouncut.images.files import open_regular
 from nouncut.images.formats import PREFIX_BYTES, matching_readers
 
-# Just enough for the largest sensors in phones (16,320 x 12,240).
+# The largest phone sensors have 16,320 x 12,240 pixels.
 MAX_PIXELS = 200_000_000
 
 _ORIENTATION_TAG = 0x0112
@@ -26,18 +30,34 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# White points in use: floats from 0 to 1, then 8, 12 and 16 bits, whatever the container holds.
+# White is 1 for floats, or the largest number of 8, 12 or 16 bits.
 _WHITE_POINTS = (255, 4095, 65535)
 
 
+@contextmanager
+def open_regular(path: AnyPath) -> Iterator[BinaryIO]:
+    """Open an ordinary file for reading; errors of opening and reading become an `ImageError`."""
+    try:
+        # Opening a pipe would block until somebody writes to it.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ImageError(path, "not an ordinary file")
+        with Path(path).open("rb") as file:
+            yield file
+    except ImageError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ImageError(path, f"cannot be read ({describe_error(error)})") from error
+
+
 def open_image(
-    path: str | os.PathLike[str], *, min_side: int | None = None, max_pixels: int = MAX_PIXELS
+    path: AnyPath, *, min_side: int | None = None, max_pixels: int = MAX_PIXELS
 ) -> Image.Image:
     """Open an image file as upright RGB.
 
-    Of an animation the first frame is taken. Transparent parts become white. Images of more
-    than 8 bits are scaled to the smallest usual range that holds their values (0 to 1 for
-    floats; 8, 12 or 16 bits), others from their least to their greatest value.
+    An animation gives its first frame. Transparent pixels become white. Images of more than 8
+    bits are scaled from the smallest usual range that holds their values (0 to 1 for floats; 8, 12
+    or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG files are
+    decoded at a smaller size whose sides are at least that long.
     """
     with open_regular(path) as file:
         try:
@@ -49,19 +69,18 @@ def open_image(
             upright = _turn_upright(_to_rgb(image), image)
         except ImageError:
             raise
-        except Exception as error:
-            # Pillow's readers let any kind of exception out when a file is damaged.
+        except Exception as error:  # damaged files make Pillow's readers raise anything
             raise ImageError(path, f"the image is broken ({describe_error(error)})") from error
-    # Whoever looks for an orientation later must not turn the image a second time.
+    # A later reader must not find the orientation and turn the image a second time.
     upright.info = {}
     return upright
 
 
-def _identify(file: BinaryIO, path: str | os.PathLike[str]) -> Any:
+def _identify(file: BinaryIO, path: AnyPath) -> Any:
     """Return an image that is not decoded yet.
 
-    `PIL.Image.open` is not used because it warns of large images, and warnings cannot be
-    silenced in one thread alone; `_check_size` takes that part.
+    `PIL.Image.open` warns of large images, and one thread cannot silence warnings for itself
+    alone; `_check_size` is our check.
     """
     prefix = file.read(PREFIX_BYTES)
     if not prefix:
@@ -78,7 +97,7 @@ def _identify(file: BinaryIO, path: str | os.PathLike[str]) -> Any:
     raise ImageError(path, f"the image is broken ({describe_error(problem)})") from problem
 
 
-def _check_size(size: tuple[int, int], path: str | os.PathLike[str], max_pixels: int) -> None:
+def _check_size(size: tuple[int, int], path: AnyPath, max_pixels: int) -> None:
     width, height = size
     if width < 1 or height < 1:
         raise ImageError(path, "the image has no pixels")
@@ -86,7 +105,7 @@ def _check_size(size: tuple[int, int], path: str | os.PathLike[str], max_pixels:
         raise ImageError(
             path,
             f"{width} x {height} pixels are more than the {max_pixels} permitted; "
-            "make the image smaller or raise max_pixels",
+            "make the image smaller",
         )
 
 
@@ -115,7 +134,6 @@ def _to_eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
 def _turn_upright(rgb: Image.Image, image: Image.Image) -> Image.Image:
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION_TAG, 1))
-    except Exception:
-        # Damaged metadata says nothing about the pixels.
+    except Exception:  # damaged metadata do not make the pixels unusable
         turn = None
     return rgb if turn is None else rgb.transpose(turn)

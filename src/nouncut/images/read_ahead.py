@@ -1,8 +1,7 @@
-"""Decoding images ahead of their consumer."""
+"""Opening images in threads, ahead of the code that uses them."""
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,55 +11,59 @@ from typing import TypeVar
 from PIL import Image
 
 from nouncut.compute.checks import check_positive
+from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError
-from nouncut.images.open import MAX_PIXELS, open_image
+from nouncut.images.open import open_image
 
 Result = TypeVar("Result")
 Loaded = Generator[tuple[int, Result | ImageError], None, None]
 
 
 def load_ahead(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[AnyPath],
     prepare: Callable[[Image.Image], Result],
     *,
     n_threads: int,
     ahead: int,
     min_side: int | None = None,
-    max_pixels: int = MAX_PIXELS,
 ) -> Loaded[Result]:
-    """Open and prepare images in threads, and hand them out in order."""
+    """Open and prepare images in threads; yield positions and results in the order of `paths`.
+
+    At most `ahead` images are open or waiting at any time.
+    """
     check_positive({"n_threads": n_threads, "ahead": ahead}, Integral)
 
-    def load(path: str | os.PathLike[str]) -> Result | ImageError:
+    def load(path: AnyPath) -> Result | ImageError:
         try:
-            return prepare(open_image(path, min_side=min_side, max_pixels=max_pixels))
+            return prepare(open_image(path, min_side=min_side))
         except ImageError as error:
             return error
 
+    # The arguments are checked by the call and not by the first `next`.
     return _in_order(load, paths, n_threads, ahead)
 
 
 def _in_order(
-    load: Callable[[str | os.PathLike[str]], Result | ImageError],
-    paths: Iterable[str | os.PathLike[str]],
+    load: Callable[[AnyPath], Result | ImageError],
+    paths: Iterable[AnyPath],
     n_threads: int,
     ahead: int,
 ) -> Loaded[Result]:
-    waiting: deque[tuple[int, Future[Result | ImageError]]] = deque()
+    pending: deque[tuple[int, Future[Result | ImageError]]] = deque()
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="nouncut-images")
     try:
         for position, path in enumerate(paths):
-            if len(waiting) == ahead:
-                yield _next_result(waiting)
-            waiting.append((position, pool.submit(load, path)))
-        while waiting:
-            yield _next_result(waiting)
+            if len(pending) == ahead:
+                yield _next_result(pending)
+            pending.append((position, pool.submit(load, path)))
+        while pending:
+            yield _next_result(pending)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _next_result(
-    waiting: deque[tuple[int, Future[Result | ImageError]]],
+    pending: deque[tuple[int, Future[Result | ImageError]]],
 ) -> tuple[int, Result | ImageError]:
-    position, future = waiting.popleft()
+    position, future = pending.popleft()
     return position, future.result()

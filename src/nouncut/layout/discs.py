@@ -1,4 +1,4 @@
-"""Clusters as discs: each round and evenly filled, none over another."""
+"""Clusters as discs that are evenly filled and do not overlap."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# How much of the square the discs are to cover, and in how many steps they move together.
+# Share of the square that the discs cover, and the steps in which they move together.
 _COVERED = 0.62
 _SHRINKING_STEPS, _SETTLING_STEPS = 140, 60
-# How much larger than the square the map is at first.
+# Side of the map at the start, compared with the final square.
 _SPREAD = 3
-# The overlap that may remain, as a share of the smallest radius, and how the square grows else.
+# Overlap that may remain, as a share of the smallest radius; the square grows until it is reached.
 _OVERLAP = 0.02
 _GROWTH = 1.02
-# How much longer than wide a cluster may be; thinner ones than this are lines and stay so.
+# Largest ratio of length to width after rounding; thinner clusters than the second are lines and
+# stay lines.
 _LONGEST, _THINNEST = 1.5, 1e-3
-# The part of a cluster that counts for its radius, and for its shape; the rest is brought in from
-# afar.
-_CORE, _HEART = 0.9, 0.8
+# Share of the images, nearest to the centre first, that decide on a cluster's radius and shape.
+_RADIUS_SHARE, _SHAPE_SHARE = 0.9, 0.8
 
 
 def rounded_clusters(
     positions: NDArray[Any], labels: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the middle of every cluster, and its images as a disc of radius one.
+    """Return (k, 2) centres of the clusters, and (n, 2) offsets of the images in a unit disc.
 
-    Long clusters become rounder and dense ones looser, halfway: what is near stays near.
+    Long clusters become rounder and dense parts sparser, but only halfway, so that neighbours stay
+    neighbours.
     """
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(labels))[:-1])
@@ -40,13 +41,13 @@ def rounded_clusters(
 
 
 def pack_discs(centers: NDArray[Any], radii: NDArray[Any]) -> NDArray[np.float64]:
-    """Move discs together in a square, none over another, keeping their arrangement."""
+    """Pack discs into a square without overlap and keep their arrangement."""
     side = max(np.sqrt(np.pi * (radii**2).sum() / _COVERED), 2 * radii.max())
-    centers = _squared(centers)
+    centers = _stretched_to_square(centers)
     lowest, highest = centers.min(axis=0), centers.max(axis=0)
     span = highest - lowest
     scale = _SPREAD * side / max(span.max(), np.finfo(np.float32).tiny)
-    # First so far apart that few of them touch.
+    # At the start only few discs touch.
     apart = np.asarray(scale * (centers - (lowest + highest) / 2))
     walls = np.maximum(scale * span, side)
     shrink = (side / walls) ** (1 / _SHRINKING_STEPS)
@@ -62,19 +63,19 @@ def pack_discs(centers: NDArray[Any], radii: NDArray[Any]) -> NDArray[np.float64
     return apart
 
 
-def _squared(points: NDArray[Any]) -> NDArray[np.float64]:
-    """Stretch what lies in a round heap to the corners of a square."""
+def _stretched_to_square(points: NDArray[Any]) -> NDArray[np.float64]:
+    """Stretch a round cloud of points into the corners of a square."""
     points = points - points.mean(axis=0)
     reach = np.maximum(np.abs(points).max(axis=1), np.finfo(np.float32).tiny)
     return np.asarray(points * (np.linalg.norm(points, axis=1) / reach)[:, None])
 
 
 def _rounder(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stretch points that lie longer than wide: to the square root of that, or a limit."""
+    """Reduce the ratio of length to width to its square root, or to a limit."""
     distances = np.linalg.norm(points, axis=1)
-    # A few images far off must not decide.
-    heart = points[distances <= np.quantile(distances, _HEART)]
-    variances, axes = np.linalg.eigh(heart.T @ heart)
+    # A few images far from the centre must not decide on the shape.
+    inner = points[distances <= np.quantile(distances, _SHAPE_SHARE)]
+    variances, axes = np.linalg.eigh(inner.T @ inner)
     short, long = np.sqrt(np.maximum(variances, 0))
     if short <= _THINNEST * long:
         return points
@@ -84,22 +85,22 @@ def _rounder(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _even_disc(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bring points into the unit disc, halfway to the same density everywhere."""
+    """Move points into the unit disc, halfway to the same density everywhere."""
     distances = np.linalg.norm(points, axis=1)
     if not distances.any():
         return points
     even = np.empty_like(distances)
     ranks = np.arange(len(points)) + 0.5
     even[np.argsort(distances, kind="stable")] = np.sqrt(ranks / len(points))
-    core = max(np.quantile(distances, _CORE), distances.mean())
-    radii = (np.minimum(distances / core, 1) + even) / 2
+    radius = max(np.quantile(distances, _RADIUS_SHARE), distances.mean())
+    radii = (np.minimum(distances / radius, 1) + even) / 2
     scales = radii / np.maximum(distances, np.finfo(np.float64).tiny)
     return np.asarray(points * scales[:, None])
 
 
 @njit(nogil=True, cache=True)
 def _push_apart(centers: Any, radii: Any, walls: Any) -> float:
-    """Part discs that overlap, the smaller one moving more; return the largest overlap found."""
+    """Separate discs that overlap, moving the smaller one more; return the largest overlap."""
     largest = 0.0
     for i in range(len(centers)):
         for j in range(i):
@@ -110,7 +111,7 @@ def _push_apart(centers: Any, radii: Any, walls: Any) -> float:
                 continue
             largest = max(largest, reach - distance)
             if distance < 1e-9 * reach:
-                # At the same place: each goes its own way.
+                # Discs with the same centre move in different directions.
                 distance = reach / 2
                 x, y = distance * np.cos(i), distance * np.sin(i)
             push = (reach - distance) / distance
@@ -120,6 +121,6 @@ def _push_apart(centers: Any, radii: Any, walls: Any) -> float:
             centers[j, 0] -= (1 - share) * push * x
             centers[j, 1] -= (1 - share) * push * y
         for axis in range(2):
-            room = max(walls[axis] - radii[i], 0.0)
-            centers[i, axis] = min(max(centers[i, axis], -room), room)
+            limit = max(walls[axis] - radii[i], 0.0)
+            centers[i, axis] = min(max(centers[i, axis], -limit), limit)
     return largest

@@ -1,4 +1,4 @@
-"""How points push each other apart, all at once, on a grid."""
+"""Repulsion of t-SNE between all points, by convolution on a grid."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.fft import irfft2, next_fast_len, rfft2
 
-# Forces change over a distance of one. With nodes further apart than this, clusters become
+# Distance of grid nodes. Forces change over a distance of one; on coarser grids clusters become
 # streaks along an axis.
 _SPACING = 0.3
-# Small maps get a finer grid; those with few points for their size, or very large ones, a coarser.
+# Small maps get a finer grid; very large maps, and maps with few points, a coarser one.
 _FEWEST_NODES, _MOST_NODES = 64, 1024
 _NODES_PER_POINT = 16
-# What a point does to itself is left out, but the grid knows it only so well.
-_DOUBT = 0.01
-# Points lie within the inner square of a patch of four by four nodes.
+# Every point's own share is subtracted from the total. The grid knows it only approximately; this
+# limit per point keeps the rest positive.
+_LEAST_TOTAL = 0.01
+# Interpolation uses the four by four nodes around a point.
 _MARGIN = 2
 
 
 class Repulsion(NamedTuple):
-    """What the other points do to each."""
+    """Unscaled forces on all points, and the sum of the kernel over all pairs."""
 
     forces: NDArray[np.float32]
     total: float
@@ -32,9 +33,9 @@ class Repulsion(NamedTuple):
 def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     """Return the forces between all points under Student's t kernel.
 
-    The points are spread on a grid, the grid is convolved with the kernel by Fourier transforms,
-    and the outcome is read off at the points: the time grows with the area of the map and the
-    number of points, not with the number of pairs.
+    The points are spread on a grid, the grid is convolved with the kernel by FFT, and the result is
+    interpolated at the points (as in FIt-SNE): the time grows with the number of points and the
+    area of the map, not with the number of pairs.
     """
     lowest = positions.min(axis=0)
     span = max(float(np.ptp(positions, axis=0).max()), float(np.finfo(np.float32).tiny))
@@ -50,15 +51,15 @@ def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     fields = np.empty((3, n_nodes, n_nodes), dtype=np.float32)
     for field, kernel in zip(fields, _kernel_spectra(size, spacing), strict=True):
         field[:] = irfft2(spectrum * kernel, (size, size), workers=n_threads)[:n_nodes, :n_nodes]
-    read = np.empty((len(positions), 3), dtype=np.float32)
-    _read_off(cells, fields, read)
-    total = float(read[:, 0].sum(dtype=np.float64)) - len(positions)
-    return Repulsion(read[:, 1:], max(total, _DOUBT * len(positions)))
+    values = np.empty((len(positions), 3), dtype=np.float32)
+    _interpolate(cells, fields, values)
+    total = float(values[:, 0].sum(dtype=np.float64)) - len(positions)
+    return Repulsion(values[:, 1:], max(total, _LEAST_TOTAL * len(positions)))
 
 
 @lru_cache(maxsize=2)
 def _kernel_spectra(size: int, spacing: float) -> NDArray[np.complex64]:
-    """Return the transforms of the kernel and of both components of the force."""
+    """Return the Fourier transforms of the kernel and of both components of the force."""
     nodes = np.arange(size)
     offsets = spacing * np.where(nodes > size // 2, nodes - size, nodes)
     kernel = 1 / (1 + offsets[:, None] ** 2 + offsets**2)
@@ -90,7 +91,7 @@ def _spread(cells: Any, density: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _read_off(cells: Any, fields: Any, read: Any) -> None:
+def _interpolate(cells: Any, fields: Any, values: Any) -> None:
     weights = np.empty((2, 4), dtype=np.float32)
     for point in range(len(cells)):
         row, column = _patch(cells[point], weights)
@@ -99,4 +100,4 @@ def _read_off(cells: Any, fields: Any, read: Any) -> None:
             for a in range(4):
                 for b in range(4):
                     value += fields[field, row + a, column + b] * weights[0, a] * weights[1, b]
-            read[point, field] = value
+            values[point, field] = value

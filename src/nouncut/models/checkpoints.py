@@ -1,4 +1,4 @@
-"""Finding a model's files: in a folder, in the hub's cache, or on the hub."""
+"""Finding and loading the files of a model: in a folder, in the hub's cache, or on the hub."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nouncut.errors import ModelError
+from nouncut.errors import ModelError, ParameterError, describe_error
 
-# The checkpoints of the paper, by the names it uses.
+# The paper's checkpoints under its names.
 SHORT_NAMES = {
     "ViT-B/32": "openai/clip-vit-base-patch32",
     "ViT-B/16": "openai/clip-vit-base-patch16",
     "ViT-L/14": "openai/clip-vit-large-patch14",
     "OpenCLIP-ViT-B/32": "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
 }
-# In the order of preference; a repository often holds the same weights in several formats.
+# Preferred format first: repositories often hold the same weights in several formats.
 _WEIGHTS = (
     ("model.safetensors", "model-*-of-*.safetensors"),
     ("pytorch_model.bin", "pytorch_model-*-of-*.bin"),
 )
-# Configuration, tokenizer and preprocessing: all that decides on vectors besides the weights.
+# Configuration, tokenizer and preprocessing.
 _SETTINGS = ("*.json", "*.txt", "*.model")
-# Without its vocabulary transformers makes up an empty one that knows no word.
+# Without one of these files transformers would create an empty vocabulary.
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REMEDY = (
-    "pass the folder of a model saved by transformers, or use the embedded model 'mini', which "
+    "choose as `model` a folder that transformers has saved, or the embedded model 'mini', which "
     "needs no download"
 )
 
 
 def find_checkpoint(model: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model, fetched from the hub if it is not on this machine."""
+    """Return the folder of a model; download it if it is not on this machine."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return _check_folder(folder)
     name = SHORT_NAMES.get(str(model), str(model))
     if isinstance(model, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         known = ", ".join(repr(short) for short in SHORT_NAMES)
-        raise ValueError(
-            f"model must be a folder, a hub id such as 'owner/name', or one of {known}; "
-            f"got {str(model)!r}."
+        raise ParameterError(
+            f"`model` must be 'auto', 'mini', a folder, a hub id such as 'owner/name', or one of "
+            f"{known}; got {str(model)!r}."
         )
-    return _cached(name, revision) or _fetch(name, revision)
+    return _cached(name, revision) or _download(name, revision)
 
 
 def is_on_this_machine(model: str) -> bool:
-    """Tell whether a model can be used without the network."""
+    """Tell whether a model can be used without a download."""
     has_client = find_spec("huggingface_hub") is not None
     return has_client and _cached(SHORT_NAMES.get(model, model), None) is not None
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the files that hold a model's weights, safetensors before anything else."""
+    """Return the files of a model's weights, preferably safetensors."""
     for patterns in _WEIGHTS:
         found = sorted(path for pattern in patterns for path in folder.glob(pattern))
         if found:
@@ -66,7 +66,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def hash_checkpoint(folder: Path) -> str:
-    """Return a hash of everything in a model's folder that decides on its vectors."""
+    """Return a hash of all files that influence a model's vectors."""
     settings = sorted({path for pattern in _SETTINGS for path in folder.glob(pattern)})
     total = hashlib.sha256()
     for path in (*settings, *weight_files(folder)):
@@ -92,66 +92,72 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def load_model(folder: Path) -> Any:
-    """Load a dual encoder in float32, running no code from its folder."""
+    """Load a dual encoder in float32; code in its folder is not run."""
     from transformers import AutoModel
 
-    with quiet_transformers():
-        model, report = AutoModel.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            weights_only=True,
-            output_loading_info=True,
-        )
+    try:
+        with quiet_transformers():
+            model, report = AutoModel.from_pretrained(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                weights_only=True,
+                output_loading_info=True,
+            )
+    except Exception as error:  # configuration and weights have errors of several libraries
+        raise ModelError(
+            f"transformers cannot load the model in {str(folder)!r} ({describe_error(error)}). "
+            "Save or download it again."
+        ) from error
     if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
-        raise ValueError(
-            f"model {str(folder)!r} is a {type(model).__name__}, which does not encode both images "
-            "and texts: pass a model of the CLIP or SigLIP family."
+        raise ModelError(
+            f"{str(folder)!r} holds a {type(model).__name__}, which does not encode both images "
+            "and texts: choose as `model` one of the CLIP or SigLIP family."
         )
     absent = sorted(map(str, (*report["missing_keys"], *report["mismatched_keys"])))
     if absent:
-        raise ValueError(
-            f"The weights in {str(folder)!r} do not fit its configuration: {len(absent)} are "
-            f"missing or of another shape, {absent[0]} among them. Save or fetch the model again."
+        raise ModelError(
+            f"The weights in {str(folder)!r} do not match its configuration: {len(absent)} are "
+            f"missing or have another shape, such as {absent[0]}. Save or download the model again."
         )
     return model.float().eval().requires_grad_(False)
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Load a model's tokenizer, running no code from its folder."""
+    """Load the tokenizer of a model; code in its folder is not run."""
     from transformers import AutoTokenizer
 
     no_tokenizer = (
         f"{str(folder)!r} has no tokenizer that transformers can read: save it there with "
-        "tokenizer.save_pretrained."
+        "save_pretrained of transformers."
     )
     if not any(True for pattern in _VOCABULARIES for _ in folder.glob(pattern)):
-        raise ValueError(no_tokenizer)
+        raise ModelError(no_tokenizer)
     try:
         with quiet_transformers():
             return AutoTokenizer.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False
             )
     except ImportError as error:
-        raise ImportError(
+        raise ModelError(
             f"The tokenizer of {str(folder)!r} needs another package: "
-            "pip install sentencepiece protobuf."
+            "pip install sentencepiece protobuf"
         ) from error
     except (OSError, ValueError) as error:
-        raise ValueError(no_tokenizer) from error
+        raise ModelError(no_tokenizer) from error
 
 
 def _check_folder(folder: Path) -> Path:
     if not (folder / "config.json").is_file() or not weight_files(folder):
-        raise ValueError(
+        raise ModelError(
             f"The folder {str(folder)!r} holds no model: it needs config.json and "
-            "model.safetensors, as written by save_pretrained of transformers."
+            "model.safetensors, which save_pretrained of transformers writes."
         )
     return folder
 
 
 def _cached(name: str, revision: str | None) -> Path | None:
-    """Return the folder of a model that was fetched before, asking no one."""
+    """Return the folder of a model that was downloaded before; uses no network."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -161,7 +167,7 @@ def _cached(name: str, revision: str | None) -> Path | None:
     return folder if weight_files(folder) and (folder / "config.json").is_file() else None
 
 
-def _fetch(name: str, revision: str | None) -> Path:
+def _download(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
@@ -170,16 +176,16 @@ def _fetch(name: str, revision: str | None) -> Path:
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
             if weight_files(folder):
                 return folder
-    except Exception as error:  # the hub's client passes on errors of several libraries
+    except Exception as error:  # the hub's client raises errors of several libraries
         raise ModelError(
-            f"The model {name!r} is not on this machine and could not be fetched from the hub "
-            f"({type(error).__name__}). Check the name and the connection, {_REMEDY}."
+            f"The model {name!r} is not on this machine and could not be downloaded from the hub "
+            f"({type(error).__name__}). Check the name and the connection, or {_REMEDY}."
         ) from error
     raise ModelError(f"The model {name!r} has no weights that transformers can read: {_REMEDY}.")
 
 
 def _hash_file(path: Path) -> str:
-    # The hub's cache names large files by their hash, which saves reading them.
+    # Large files in the hub's cache are named by their hash and need not be read.
     stored = path.resolve().name
     if path.is_symlink() and _SHA256.fullmatch(stored):
         return stored

@@ -1,4 +1,4 @@
-"""Which model to use."""
+"""Choosing a model by name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MINI_PACKAGES = ("torch", "transformers", "efficientnet_lite_pytorch", "gt_all_
 
 
 class ChosenEncoder(NamedTuple):
-    """An encoder, and why it was taken."""
+    """An encoder, and why it was chosen."""
 
     encoder: Encoder
     reason: str
 
 
 class KnownModel(NamedTuple):
-    """A model that has a name here."""
+    """A model with a short name, and whether it can be used without a download."""
 
     name: str
     ready: bool
@@ -30,12 +30,13 @@ class KnownModel(NamedTuple):
 
 
 def list_models() -> list[KnownModel]:
-    """List the models that have a name here; no network is used.
+    """List the models that have a short name; uses no network.
 
     Returns
     -------
     list of KnownModel
-        The embedded model, then those of the paper.
+        The embedded model, then the models of the paper. `ready` tells whether a model can be
+        used without a download.
 
     Examples
     --------
@@ -60,12 +61,12 @@ def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenE
     Parameters
     ----------
     model : str or Path, default="auto"
-        "mini" for the embedded model; a short name such as "ViT-B/32", a hub id or a folder for
-        a model of the CLIP family; "auto" for CLIP where its weights are at hand or can be
-        fetched, and the embedded model otherwise. Only models of the CLIP family that are not on
-        this machine use the network.
+        "mini" is the embedded model. A short name such as "ViT-B/32", a hub id or a folder is a
+        model of the CLIP family, which is downloaded if it is not on this machine. "auto" is CLIP
+        ViT-B/32 if it is on this machine or can be downloaded, else the embedded model.
     device : str, default="auto"
-        Where to run.
+        "cuda", "mps", "cpu" or any other device of torch. "auto" is the first of these three that
+        the machine has.
 
     Returns
     -------
@@ -75,13 +76,16 @@ def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenE
     Raises
     ------
     nouncut.errors.ModelError
-        If a model was asked for by name and cannot be had.
+        If the model cannot be found, downloaded or loaded.
+    nouncut.errors.ParameterError
+        If `model` cannot be a name of a model, or the machine does not have `device`.
 
     Examples
     --------
     >>> from nouncut.models.choose import load_encoder
-    >>> load_encoder("mini", device="cpu").encoder.name
-    'mini'
+    >>> encoder, reason = load_encoder("mini", device="cpu")
+    >>> encoder.encode_texts(["a cat", "a dog"]).shape
+    (2, 384)
     """
     try:
         return _load(model, device)
@@ -102,9 +106,12 @@ def _load(model: str | Path, device: str) -> ChosenEncoder:
     try:
         encoder = ClipEncoder(PREFERRED_CLIP, device=device)
     except ModelError:
+        # A model that is here but broken is an error; a missing one has a substitute.
+        if is_on_this_machine(PREFERRED_CLIP):
+            raise
         return ChosenEncoder(
             MiniEncoder(device=device),
             f"The embedded model, which is not CLIP and less accurate: CLIP {PREFERRED_CLIP} is "
-            "not on this machine and could not be fetched.",
+            "not on this machine and could not be downloaded.",
         )
-    return ChosenEncoder(encoder, f"CLIP {PREFERRED_CLIP}: its weights are at hand.")
+    return ChosenEncoder(encoder, f"CLIP {PREFERRED_CLIP}: its weights are on this machine.")

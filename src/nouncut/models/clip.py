@@ -1,4 +1,4 @@
-"""CLIP and its relatives: OpenCLIP, SigLIP, SigLIP 2 and other dual encoders of transformers."""
+"""The CLIP family: OpenCLIP, SigLIP, SigLIP 2 and other dual encoders of transformers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PIL import Image
 
 from nouncut.compute.checks import check_positive
 from nouncut.compute.rows import unit_rows
+from nouncut.errors import ParameterError
 from nouncut.models.checkpoints import find_checkpoint, hash_checkpoint, load_model, load_tokenizer
 from nouncut.models.encoder import Encoder
 from nouncut.models.preprocess import PREPROCESSING_VERSION, PatchPreprocessing, read_preprocessing
@@ -21,15 +22,15 @@ from nouncut.models.preprocess import PREPROCESSING_VERSION, PatchPreprocessing,
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Raise whenever the same text would get another vector, so that stored features are not reused.
+# Increase it when the vector of a text changes, so that stored features are not used again.
 TEXT_VERSION = 1
-# Where the search for a batch that fits begins; on the CPU larger ones only leave the cache.
+# First batch sizes to try; larger batches on the CPU would not fit its cache.
 _IMAGES_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 256}
 _TOKENS_AT_ONCE = {"cpu": 1024, "mps": 16384, "cuda": 131072}
 
 
 class ClipEncoder(Encoder):
-    """A dual encoder of transformers: CLIP, OpenCLIP, SigLIP, SigLIP 2 and their like."""
+    """A dual encoder of transformers: CLIP, OpenCLIP, SigLIP, SigLIP 2 and similar models."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class ClipEncoder(Encoder):
         batch_size: int | None = None,
         revision: str | None = None,
     ) -> None:
-        # torch takes seconds to import: not before a model is asked for.
+        # torch takes seconds to import, so only a model that is loaded imports it.
         from nouncut.models.devices import BatchSize, choose_device, choose_precision
         from nouncut.models.text_towers import make_text_tower
 
@@ -59,15 +60,15 @@ class ClipEncoder(Encoder):
         self.name = str(model)
         self.fingerprint = _fingerprint(folder, self.precision)
         self.image_dim, self.text_dim = _dimensions(self._model.config)
-        # The paper's; SigLIP's cosines have another range.
+        # The paper's value; cosines of SigLIP models have another range.
         self.tau = 0.04 if self._model.config.model_type == "clip" else None
 
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
-        """Turn an upright image into the model's input."""
+        """Resize, crop and normalise as the model's own processor does."""
         return self._preprocessing(image)
 
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Run the model on prepared images."""
+        """Return (n, image_dim) unit rows of n prepared images."""
         from nouncut.models.devices import run_in_batches
 
         def encode(start: int, stop: int) -> NDArray[np.float32]:
@@ -76,18 +77,16 @@ class ClipEncoder(Encoder):
         parts = run_in_batches(encode, len(batch), self._image_batch)
         return np.concatenate([np.empty((0, self.image_dim), dtype=np.float32), *parts])
 
-    def encode_texts(
-        self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
-        """Encode texts."""
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (n, text_dim) unit rows of n texts."""
         if isinstance(texts, str):
-            raise ValueError("texts must be a sequence of str; got one str: pass [text].")
+            raise ParameterError("`texts` must be a sequence of str; got one str: pass [text].")
         if len(texts) == 0:
             return np.empty((0, self.text_dim), dtype=np.float32)
-        return self._run(lambda: self._text_tower.encode(texts, self._text_batch, progress))
+        return self._run(lambda: self._text_tower.encode(texts, self._text_batch))
 
     def _run(self, function: Callable[[], Tensor]) -> NDArray[np.float32]:
-        """Return unit rows, computed again in float32 if the shorter type overflowed."""
+        """Return unit rows; compute them again in float32 if half precision overflows."""
         import torch
 
         from nouncut.models.devices import mixed_precision
@@ -112,21 +111,21 @@ class ClipEncoder(Encoder):
 
 
 def _unpack_patches(packed: Tensor) -> dict[str, Tensor]:
-    """Return the inputs of a "NaFlex" model: patches, which of them are there, and their grid."""
+    """Return the inputs of a "NaFlex" model: patches, their mask, and the shape of their grid."""
     import torch
 
     patches = packed[:, :, :-1].permute(0, 2, 3, 1).flatten(2)
     shapes = packed[:, 0, -1, :2].long()
-    places = torch.arange(patches.shape[1], device=packed.device)
+    numbers = torch.arange(patches.shape[1], device=packed.device)
     return {
         "pixel_values": patches,
-        "pixel_attention_mask": (places < shapes.prod(dim=1, keepdim=True)).int(),
+        "pixel_attention_mask": (numbers < shapes.prod(dim=1, keepdim=True)).int(),
         "spatial_shapes": shapes,
     }
 
 
 def _dimensions(config: Any) -> tuple[int, int]:
-    """Return the lengths of image and text vectors."""
+    """Return the dimensions of image and text vectors."""
     joint = getattr(config, "projection_dim", None)
     if joint is not None:
         return int(joint), int(joint)

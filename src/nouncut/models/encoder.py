@@ -1,4 +1,4 @@
-"""What every encoder offers."""
+"""The interface of all encoders."""
 
 from __future__ import annotations
 
@@ -14,41 +14,37 @@ from PIL import Image
 class Encoder(ABC):
     """A model that turns images and texts into vectors.
 
-    An image becomes one row. The row may hold two vectors side by side: a *visual* one, to compare
-    images by, and a *semantic* one, to compare with texts; for models of the CLIP family both are
-    the same.
+    An image is stored as one row. Two vectors are computed from it: `visual` compares images with
+    each other, `semantic` compares images with texts. In the CLIP family both are the row itself.
     """
 
     name: str
     fingerprint: str
     image_dim: int
     text_dim: int
-    # Whether visual features tell images apart better with the collection's mean taken off.
+    # Whether the mean of the collection should be subtracted from visual features.
     centers_visual: bool = False
-    # Whether images and texts were trained to lie in one space, as CLIP's are.
+    # Whether the model was trained to place images and texts in one space, as CLIP was.
     shares_space: bool = True
-    # The temperature of the softmax over nouns that was published for the model, if any.
+    # Published temperature of the softmax over nouns, if any.
     tau: float | None = None
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
-        """Turn an upright RGB image into the model's input.
-
-        Called from several threads at once, ahead of the model.
-        """
+        """Turn an upright RGB image into the model's input; must be thread-safe."""
 
     @abstractmethod
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Run the model on prepared images."""
+        """Return (n, image_dim) rows of n prepared images."""
 
     @abstractmethod
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode texts."""
+        """Return (n, text_dim) unit rows of n texts."""
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of image rows that images are compared by."""
+        """Return vectors that compare images with each other."""
         return rows
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of image rows that is compared with texts."""
+        """Return vectors that compare images with texts."""
         return rows

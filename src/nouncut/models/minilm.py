@@ -1,4 +1,4 @@
-"""MiniLM, the words of the embedded model."""
+"""MiniLM, the sentence encoder of the embedded model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from nouncut.models.checkpoints import hash_checkpoint, quiet_transformers
 from nouncut.models.devices import BatchSize, run_in_batches
 
 TEXT_DIM = 384
-_MOST_TOKENS = 256
+_MAX_TOKENS = 256
 _TOKENS_AT_ONCE = {"cpu": 2048, "mps": 16384, "cuda": 131072}
-# Texts between two reports of progress; each is sorted by length by itself.
+# Tokens of all texts at once would need much memory.
 _TEXTS_AT_ONCE = 4096
 
 
@@ -36,36 +36,34 @@ class MiniLM:
         self._model = model.float().eval().requires_grad_(False).to(device)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(_MOST_TOKENS)
+        self._tokenizer.enable_truncation(_MAX_TOKENS)
         self._batch = BatchSize(_TOKENS_AT_ONCE.get(device.type, 16384))
 
-    def encode(
-        self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
-        """Encode texts."""
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (n, 384) unit rows; repeated texts are encoded once."""
         distinct = list(dict.fromkeys(texts))
         rows = np.empty((len(distinct), TEXT_DIM), dtype=np.float32)
         for start in range(0, len(distinct), _TEXTS_AT_ONCE):
             part = distinct[start : start + _TEXTS_AT_ONCE]
             rows[start : start + len(part)] = self._encode_part(part)
-            if progress is not None:
-                progress(start + len(part), len(distinct))
-        place = {text: row for row, text in enumerate(distinct)}
-        return rows[[place[text] for text in texts]]
+        row_of = {text: row for row, text in enumerate(distinct)}
+        return rows[[row_of[text] for text in texts]]
 
     def _encode_part(self, texts: list[str]) -> NDArray[np.float32]:
         sequences = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         lengths = np.array([len(sequence) for sequence in sequences])
         rows = np.empty((len(texts), TEXT_DIM), dtype=np.float32)
         for length in np.unique(lengths):
-            # Texts of one length need neither padding nor a mask.
-            alike = np.flatnonzero(lengths == length)
-            tokens = torch.tensor([sequences[i] for i in alike], device=self._device)
-            parts = run_in_batches(self._pool(tokens), len(alike), self._batch, cost=int(length))
-            rows[alike] = np.concatenate(parts)
+            # Texts of equal length need neither padding nor a mask.
+            equal = np.flatnonzero(lengths == length)
+            tokens = torch.tensor([sequences[i] for i in equal], device=self._device)
+            parts = run_in_batches(self._pool(tokens), len(equal), self._batch, cost=int(length))
+            rows[equal] = np.concatenate(parts)
         return unit_rows(rows)
 
     def _pool(self, tokens: torch.Tensor) -> Callable[[int, int], NDArray[Any]]:
+        """Return a function that encodes a range of token sequences: the mean over their tokens."""
+
         def pool(start: int, stop: int) -> NDArray[Any]:
             with torch.inference_mode():
                 states = self._model(input_ids=tokens[start:stop]).last_hidden_state

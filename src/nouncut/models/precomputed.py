@@ -1,4 +1,4 @@
-"""Features that somebody has computed already: npy, npz, parquet, safetensors. Never a pickle."""
+"""Reading precomputed features from npy, npz, parquet and safetensors files; never a pickle."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.errors import InputError
+from nouncut.errors import InputError, describe_error, printable_path
 
-# Where a file holds several arrays or columns, the first of these is taken.
+# A file may hold several arrays or columns; the first of these names that it has is used.
 FEATURE_NAMES = ("features", "image_features", "embeddings", "embedding", "vectors", "X", "arr_0")
 PATH_NAMES = ("path", "paths", "file", "filename", "name", "names", "id")
 
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Ready-made features."""
+    """Features, one row per image, and the names of the images if the file has them."""
 
     features: NDArray[Any]
     names: tuple[str, ...] | None
@@ -31,16 +31,21 @@ def read_features(path: str | os.PathLike[str]) -> FeatureTable:
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"{path}: features are read from {', '.join(_READERS)} files.")
+        raise _file_error(path, f"features must be in a {', '.join(_READERS)} file.")
     try:
         arrays = reader(path)
     except InputError:
         raise
     except ImportError as error:
-        raise InputError(f"{path}: {error}. Install it with pip.") from error
-    except Exception as error:  # every format has errors of its own
-        raise InputError(f"{path}: cannot be read ({error}). Save it again.") from error
+        raise _file_error(path, f"{error}. Install the package with pip.") from error
+    except Exception as error:  # every format has its own errors
+        problem = f"cannot be read ({describe_error(error)})"
+        raise _file_error(path, f"{problem}. Check the path, or save the file again.") from error
     return _check_table(path, arrays)
+
+
+def _file_error(path: Path, problem: str) -> InputError:
+    return InputError(f"{printable_path(path)}: {problem}")
 
 
 def _read_npy(path: Path) -> dict[str, Any]:
@@ -48,7 +53,7 @@ def _read_npy(path: Path) -> dict[str, Any]:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
-    # Opened here: NumPy leaves a broken file open.
+    # NumPy does not close a broken file that it has opened itself.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -89,9 +94,10 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 def _stack(path: Path, name: str, rows: list[Any]) -> NDArray[Any]:
     lengths = {len(row) if row is not None else 0 for row in rows}
     if len(lengths) > 1:
-        raise InputError(
-            f"{path}: the lists in column {name!r} have different lengths ({min(lengths)} to "
-            f"{max(lengths)}): every image needs a vector of one length."
+        raise _file_error(
+            path,
+            f"the lists in column {name!r} have different lengths ({min(lengths)} to "
+            f"{max(lengths)}). Save vectors of equal length for all images.",
         )
     return np.asarray(rows)
 
@@ -101,14 +107,15 @@ def _check_table(path: Path, arrays: dict[str, Any]) -> FeatureTable:
     tables = [name for name, array in arrays.items() if np.ndim(array) == 2]
     chosen = named[0] if named else tables[0] if len(tables) == 1 else None
     if chosen is None:
-        raise InputError(
-            f"{path}: which of {sorted(arrays)} are the features? Call them 'features'."
+        raise _file_error(
+            path, f"which of {sorted(arrays)} are the features? Name them 'features'."
         )
     features = arrays[chosen]
     if features.ndim != 2 or features.dtype.kind not in "fiu" or features.size == 0:
-        raise InputError(
-            f"{path}: {chosen!r} has shape {features.shape} and type {features.dtype}; features "
-            "are numbers, one row per image."
+        raise _file_error(
+            path,
+            f"{chosen!r} has shape {features.shape} and type {features.dtype}. Save features as a "
+            "matrix of numbers with one row per image.",
         )
     if features.dtype.kind != "f":
         features = features.astype(np.float32)
@@ -119,8 +126,10 @@ def _find_names(path: Path, arrays: dict[str, Any], n_rows: int) -> tuple[str, .
     for name in PATH_NAMES:
         if name in arrays and np.ndim(arrays[name]) == 1:
             if len(arrays[name]) != n_rows:
-                raise InputError(
-                    f"{path}: {len(arrays[name])} names in {name!r}, but {n_rows} features."
+                raise _file_error(
+                    path,
+                    f"{name!r} has {len(arrays[name])} names for {n_rows} rows of features. Save "
+                    "one name per row.",
                 )
             return tuple(str(value) for value in arrays[name])
     return None

