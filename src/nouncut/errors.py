@@ -41,7 +41,7 @@ class ImageError(InputError):
 
 
 class ModelError(NouncutError):
-    """A model that is neither installed nor can be fetched."""
+    """A model that cannot be found, downloaded or loaded."""
 
     exit_code = 4
 
