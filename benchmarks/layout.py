@@ -31,7 +31,7 @@ from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_nouns
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.layout.images import layout_images
+from nouncut.layout.map import map_images
 from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like
@@ -93,7 +93,7 @@ def maps(data: Clustering) -> Iterator[tuple[str, Callable[[], NDArray[Any]]]]:
 
     def ours() -> NDArray[Any]:
         n_threads = count_threads(-1)
-        return layout_images(data.embedding, data.graph, data.labels, n_threads=n_threads)
+        return map_images(data.embedding, data.graph, data.labels, n_threads=n_threads)
 
     yield "nouncut", ours
     yield "PCA of the features", lambda: PCA(2, random_state=0).fit_transform(data.features)
@@ -195,7 +195,7 @@ def main() -> None:
     result = setting("scikit-learn")
     # Compile before anything is timed.
     tiny = made(60, 2)
-    layout_images(tiny.embedding, tiny.graph, tiny.labels)
+    map_images(tiny.embedding, tiny.graph, tiny.labels)
     for data in clusterings(arguments.folders, arguments.model, arguments.large):
         result[data.name] = compare(data, arguments.pictures)
     print_result(result, arguments.json)

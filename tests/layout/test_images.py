@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from nouncut.compute.eigen import top_eigenpairs
 from nouncut.compute.rows import unit_rows
-from nouncut.layout.images import layout_images
+from nouncut.layout.map import map_images
 
 # Five clusters of different sizes in a chain; each touches the one before it.
 CHAIN = np.array([[0, 0, 0], [4, 0, 0], [4, 4, 0], [4, 4, 4], [8, 4, 4]])
@@ -35,7 +35,7 @@ def clustering(points) -> tuple[np.ndarray, csr_array, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def maps(clustering) -> dict[int, np.ndarray]:
-    return {seed: layout_images(*clustering, random_state=seed) for seed in SEEDS}
+    return {seed: map_images(*clustering, random_state=seed) for seed in SEEDS}
 
 
 def complete_graphs(sizes: list[int]) -> tuple[np.ndarray, csr_array, np.ndarray]:
@@ -111,13 +111,13 @@ def test_both_axes_are_filled(maps):
 
 
 def test_the_map_depends_on_the_seed_but_not_on_the_threads(clustering, maps):
-    np.testing.assert_array_equal(maps[0], layout_images(*clustering, n_threads=2))
+    np.testing.assert_array_equal(maps[0], map_images(*clustering, n_threads=2))
     assert not np.array_equal(maps[0], maps[1])
 
 
 def test_progress_counts_the_steps():
     steps = []
-    layout_images(*complete_graphs([4, 3]), progress=lambda *step: steps.append(step))
+    map_images(*complete_graphs([4, 3]), progress=lambda *step: steps.append(step))
     assert [done for _, done, _ in steps] == list(range(1, len(steps) + 1))
     assert {total for *_, total in steps} == {len(steps)}
 
@@ -127,7 +127,7 @@ def test_progress_counts_the_steps():
 )
 def test_cluster_sizes(sizes):
     embedding, graph, labels = complete_graphs(sizes)
-    positions = layout_images(embedding, graph, labels)
+    positions = map_images(embedding, graph, labels)
     check_range(positions, sum(sizes))
     # Images of one cluster are all neighbours, like copies of one image; they do not coincide.
     assert len(np.unique(positions, axis=0)) == sum(sizes)
@@ -136,13 +136,13 @@ def test_cluster_sizes(sizes):
 
 
 def test_no_images():
-    positions = layout_images(np.empty((0, 1)), csr_array((0, 0)), np.empty(0, dtype=int))
+    positions = map_images(np.empty((0, 1)), csr_array((0, 0)), np.empty(0, dtype=int))
     check_range(positions, 0)
 
 
 def test_hundreds_of_clusters():
     embedding, graph, labels = complete_graphs([3] * 400)
-    positions = layout_images(embedding, graph, labels)
+    positions = map_images(embedding, graph, labels)
     check_range(positions, 1200)
     assert np.mean(labels[nearest(positions, 2)] == labels[:, None]) > 0.99
 
@@ -153,12 +153,12 @@ def test_images_without_edges_stay_with_their_cluster():
     keep[[0, 25]] = 0
     graph = csr_array(graph.multiply(keep[:, None]).multiply(keep))
     graph.eliminate_zeros()
-    positions = layout_images(embedding, graph, labels)
+    positions = map_images(embedding, graph, labels)
     assert (labels[nearest(positions, 5)] == labels[:, None]).all()
 
 
 def test_a_graph_without_edges():
-    positions = layout_images(np.ones((6, 1)), csr_array((6, 6)), np.zeros(6, dtype=int))
+    positions = map_images(np.ones((6, 1)), csr_array((6, 6)), np.zeros(6, dtype=int))
     check_range(positions, 6)
     assert np.ptp(positions, axis=0).max() == 1
     assert len(np.unique(positions, axis=0)) == 6
@@ -167,5 +167,5 @@ def test_a_graph_without_edges():
 def test_labels_need_not_be_consecutive():
     embedding, graph, labels = complete_graphs([8, 5])
     np.testing.assert_array_equal(
-        layout_images(embedding, graph, 7 * labels), layout_images(embedding, graph, labels)
+        map_images(embedding, graph, 7 * labels), map_images(embedding, graph, labels)
     )

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from nouncut import cluster_images
 from nouncut.errors import InputError, ParameterError
-from nouncut.runs.settings import VISIBLE_LEXICONS, Settings, declarations, shown_settings
+from nouncut.runs.settings import Settings, declarations, shown_settings
 from nouncut.words.prompts import PROMPTS
+from nouncut.words.wordnet import VISIBLE_LEXICONS
 
 OTHERS = {
     "n_clusters": 3,

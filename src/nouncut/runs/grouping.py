@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.layout.images import layout_images
+from nouncut.layout.map import map_images
 from nouncut.method.copies import find_originals
 from nouncut.method.count import ClusterCount, count_clusters
 from nouncut.method.estimator import NTKSpectralClustering
@@ -117,7 +117,7 @@ def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job
 def draw_map(groups: Groups, job: Job) -> NDArray[Any]:
     """Return the places of the images in two dimensions."""
     with job.stage("drawing the map"):
-        return layout_images(
+        return map_images(
             groups.model.embedding_,
             groups.model.graph_,
             groups.model.labels_,

@@ -18,12 +18,7 @@ from sklearn.utils import check_random_state
 from nouncut.compute.eigen import top_eigenpairs
 from nouncut.method.graphs import normalize_graph, symmetrize_graph
 from nouncut.method.labels import assign_labels
-from nouncut.paper.baselines.nearest import (
-    Similarity,
-    cosine,
-    nearest_images,
-    negative_cityblock,
-)
+from nouncut.paper.baselines.nearest import Similarity, cosine, nearest_images, negative_cityblock
 
 KernelName = Literal["linear", "polynomial", "rbf", "exponential", "laplacian", "sigmoid"]
 KERNEL_NAMES: tuple[KernelName, ...] = get_args(KernelName)

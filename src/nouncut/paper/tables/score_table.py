@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nouncut.paper.published import (
-    DEFAULT_BACKBONE,
-    METRICS,
-    published_value,
-    published_values,
-)
+from nouncut.paper.published import DEFAULT_BACKBONE, METRICS, published_value, published_values
 from nouncut.paper.scores import Result
 from nouncut.paper.tables.paper_tables import FROM_PIXELS, Layout, Row
 

@@ -18,7 +18,7 @@ from nouncut.layout.start import initial_positions, neighbor_affinities
 _GAP = 0.3
 
 
-def layout_images(
+def map_images(
     embedding: NDArray[Any],
     graph: csr_array,
     labels: NDArray[Any],
