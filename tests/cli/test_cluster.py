@@ -43,7 +43,7 @@ def test_the_first_run_the_second_and_new_images(cluster, draw, tmp_path):
     directory = tmp_path / "nouncut-runs" / "photos"
     run = open_run(directory)
     assert run.manifest["n_encoded"] == run.manifest["n_images"] == 20
-    assert run.manifest["command"].startswith("nouncut cluster photos -k 4")
+    assert run.manifest["settings"]["n_clusters"] == 4
     assert run.report.stat().st_size > 1000
     for row in run.clusters.to_pylist():
         assert f"{row['name']} " in first.out

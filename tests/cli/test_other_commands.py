@@ -117,8 +117,8 @@ def test_a_model_that_cannot_be_had_is_named(nouncut, draw, tmp_path):
     assert "nobody/nothing" in ended.err
     assert "mini" in ended.err
     (tmp_path / "no model").mkdir()
-    assert "no model" in nouncut("cluster", "photos", "--model", "no model", code=2).err
-    # What could not be made takes nobody's place.
+    assert "no model" in nouncut("cluster", "photos", "--model", "no model", code=4).err
+    # A run that cannot be made leaves no directory behind.
     assert not (tmp_path / "nouncut-runs" / "photos" / "manifest.json").exists()
 
 
