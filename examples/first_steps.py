@@ -1,4 +1,4 @@
-"""Cluster made features with CLIP's geometry, then put new images into the clusters."""
+"""Cluster made features that resemble CLIP's, then put new images into the clusters."""
 
 from nouncut import NTKSpectralClustering
 from nouncut.paper.scores import clustering_scores

@@ -1,7 +1,7 @@
 """The steps of `nouncut cluster` one by one.
 
-Run it with ``python step_by_step.py FOLDER CLUSTERS``, or with the lexicographer files of WordNet
-that the nouns shall come from: ``python step_by_step.py FOLDER 12 animal plant``.
+Run ``python step_by_step.py FOLDER CLUSTERS``. To take nouns from some of WordNet's lexicographer
+files only, name them: ``python step_by_step.py FOLDER 12 animal plant``.
 """
 
 import sys
@@ -21,9 +21,10 @@ progress = ProgressLine()
 images = encode_images(folder, encoder, progress=progress)
 for file in images.skipped:
     print(f"skipped {printable_path(file.path)}: {file.reason}", file=sys.stderr)
-words = [noun.word for noun in load_nouns(lexicons=lexicons)]
-candidates = encode_nouns(words, ["{}"], encoder, progress=progress)
-nouns = [words[i] for i in positive_nouns(images.semantic(), candidates, n_clusters)]
+vocabulary = [noun.word for noun in load_nouns(lexicons=lexicons)]
+vocabulary_features = encode_nouns(vocabulary, ["{}"], encoder, progress=progress)
+chosen = positive_nouns(images.semantic(), vocabulary_features, n_clusters)
+nouns = [vocabulary[i] for i in chosen]
 model = NTKSpectralClustering(n_clusters, tau="auto", random_state=0).fit(
     images.visual(),
     semantic_features=images.semantic(),
