@@ -23,7 +23,7 @@ __all__ = [
     "open_run",
     "predict_images",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _MODULES = {
     "EncodedImages": "runs.encode",
