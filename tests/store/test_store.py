@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nouncut.errors import OutputError
-from nouncut.store import shards, writing
+from nouncut.store import shards
+from nouncut.store import writing
 from nouncut.store.keys import text_key
 from nouncut.store.place import default_root
 from nouncut.store.store import FeatureStore

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nouncut.errors import InputError, ParameterError
-from nouncut.words.prompts import PROMPTS, check_templates, fill_template, read_templates
+from nouncut.words.prompts import PROMPTS, check_prompts, fill_template, read_prompts
 
 WITHOUT_BRACES = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
 
@@ -20,7 +20,7 @@ def test_the_papers_prompts():
         "art of the {}.",
         "a photo of the small {}.",
     )
-    assert check_templates(PROMPTS) == list(PROMPTS)
+    assert check_prompts(PROMPTS) == list(PROMPTS)
 
 
 @pytest.mark.parametrize(
@@ -41,25 +41,25 @@ def test_the_papers_prompts():
 )
 def test_bad_template(template):
     problem = re.escape(f"{template!r} is not a template. Write {{}} exactly once")
-    with pytest.raises(ParameterError, match=f"`templates`: {problem}"):
-        check_templates(["a {}.", template])
+    with pytest.raises(ParameterError, match=f"`prompts`: {problem}"):
+        check_prompts(["a {}.", template])
     with pytest.raises(ParameterError, match=problem):
         fill_template(template, ["dog"])
 
 
-def test_no_templates():
-    with pytest.raises(ParameterError, match="`templates` is empty"):
-        check_templates([])
+def test_no_prompts():
+    with pytest.raises(ParameterError, match="`prompts` is empty"):
+        check_prompts([])
 
 
 def test_one_text_is_no_list():
     with pytest.raises(ParameterError, match=r"pass \['a \{\}\.'\]"):
-        check_templates("a {}.")
+        check_prompts("a {}.")
 
 
 def test_not_a_text():
-    with pytest.raises(ParameterError, match="`templates`: 7 is not a template"):
-        check_templates([7])
+    with pytest.raises(ParameterError, match="`prompts`: 7 is not a template"):
+        check_prompts([7])
 
 
 @settings(max_examples=40, deadline=None)
@@ -69,10 +69,10 @@ def test_nouns_go_in_as_they_are(before, after, nouns):
     assert filled == [before + noun + after for noun in nouns]
 
 
-def test_read_templates(tmp_path):
+def test_read_prompts(tmp_path):
     path = tmp_path / "prompts.txt"
     path.write_bytes(b"\xef\xbb\xbf# two\r\n\r\n  itap of a {}. \r\nart of the {}.\r\n")
-    assert read_templates(path) == read_templates(str(path)) == ["itap of a {}.", "art of the {}."]
+    assert read_prompts(path) == read_prompts(str(path)) == ["itap of a {}.", "art of the {}."]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_read_templates(tmp_path):
         (b"a {}.\n\xff {}\n", r"prompts\.txt, line 2: not UTF-8"),
     ],
 )
-def test_read_templates_errors(tmp_path, content, problem):
+def test_read_prompts_errors(tmp_path, content, problem):
     path = tmp_path / "prompts.txt"
     path.write_bytes(content)
     with pytest.raises(InputError, match=problem):
-        read_templates(path)
+        read_prompts(path)

@@ -20,7 +20,7 @@ from nouncut.images.read_ahead import load_ahead
 from nouncut.models.encoder import Encoder
 from nouncut.store.keys import text_key
 from nouncut.store.store import FeatureStore
-from nouncut.words.prompts import check_templates, fill_template
+from nouncut.words.prompts import check_prompts, fill_template
 
 # Few enough that a killed run loses only seconds of work.
 _IMAGES_AT_ONCE = 64
@@ -294,7 +294,7 @@ def _text_space(encoder: Encoder) -> str:
 
 
 def _fill(prompts: Sequence[str], nouns: Sequence[str]) -> list[list[str]]:
-    return [fill_template(template, nouns) for template in check_templates(prompts)]
+    return [fill_template(template, nouns) for template in check_prompts(prompts)]
 
 
 def _prepared_batches(

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from nouncut.compute.checks import check_choice, check_positive
 from nouncut.errors import ParameterError
 from nouncut.words.nouns import NounFilter
-from nouncut.words.prompts import PROMPTS, check_templates, read_templates
+from nouncut.words.prompts import PROMPTS, check_prompts, read_prompts
 from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS
 
@@ -127,7 +127,7 @@ def _show_lexicons(lexicons: Sequence[str] | None) -> str:
 
 
 def _check_prompts(name: str, value: Sequence[str]) -> None:
-    check_templates(value)
+    check_prompts(value)
 
 
 def _parse_prompts(text: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _parse_prompts(text: str) -> tuple[str, ...]:
         return PROMPTS
     numbers = [number.strip() for number in text.split(",")]
     if not all(number.isdecimal() for number in numbers):
-        return tuple(read_templates(text))
+        return tuple(read_prompts(text))
     if not all(1 <= int(number) <= len(PROMPTS) for number in numbers):
         raise ParameterError(
             f"`prompts` must be numbers from 1 to {len(PROMPTS)}, such as 1,3; got {text}."

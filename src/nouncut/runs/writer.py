@@ -30,8 +30,8 @@ from nouncut.compute.files import (
 )
 from nouncut.errors import InputError, OutputError, printable_path
 from nouncut.runs.directory import (
-    ARRAY_SUFFIX,
     ARRAYS,
+    ARRAY_SUFFIX,
     FORMAT,
     LOCK,
     MANIFEST,

@@ -21,20 +21,20 @@ PROMPTS = (
 )
 
 
-def check_templates(templates: Iterable[str]) -> list[str]:
-    """Return the templates as a list; raise unless each has exactly one ``{}``."""
-    if isinstance(templates, str):
-        raise ParameterError(f"`templates` must be a list, not a text: pass [{templates!r}].")
-    checked = list(templates)
+def check_prompts(prompts: Iterable[str]) -> list[str]:
+    """Return prompts as a list; raise unless each has exactly one ``{}``."""
+    if isinstance(prompts, str):
+        raise ParameterError(f"`prompts` must be a list, not a text: pass [{prompts!r}].")
+    checked = list(prompts)
     if not checked:
-        raise ParameterError('`templates` is empty. Pass at least one, such as "a photo of a {}.".')
+        raise ParameterError('`prompts` is empty. Pass at least one, such as "a photo of a {}.".')
     for template in checked:
         if problem := _problem(template):
-            raise ParameterError(f"`templates`: {problem}")
+            raise ParameterError(f"`prompts`: {problem}")
     return checked
 
 
-def read_templates(path: str | PathLike[str]) -> list[str]:
+def read_prompts(path: str | PathLike[str]) -> list[str]:
     """Read templates from a text file, one per line; blank lines and # comments are skipped."""
     path = Path(path)
     templates = []
