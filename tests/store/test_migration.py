@@ -85,7 +85,8 @@ def test_a_migration_that_was_killed_goes_on(root, old_rows):
 
 
 def test_what_cannot_be_migrated_is_ignored_and_pruned(root, caplog):
-    (root / "index.sqlite").write_bytes(b"damaged" * 1000)
+    index = root / "index.sqlite"
+    index.write_bytes(index.read_bytes()[:100] + b"damaged" * 1000)
     with caplog.at_level(logging.WARNING, logger="nouncut"):
         store = FeatureStore(root)
     assert "0.1.0" in caplog.text
@@ -94,3 +95,10 @@ def test_what_cannot_be_migrated_is_ignored_and_pruned(root, caplog):
     assert store.prune() > 7000
     assert [path.name for path in root.iterdir()] == ["features.sqlite"]
     assert store.read("images a", ["k"]).tolist() == [[1.0]]
+
+
+def test_files_of_other_programs_are_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db, db:
+        db.execute("CREATE TABLE shard (mine)")
+    FeatureStore(tmp_path).prune(max_bytes=0)
+    assert (tmp_path / "index.sqlite").exists()

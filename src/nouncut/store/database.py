@@ -29,8 +29,39 @@ REPAIR = (
     "then encoded again."
 )
 
-# "ncut" marks the file as ours. Version 1 was the index of the shard files of nouncut 0.1.0.
+_EXPLANATIONS = (
+    (
+        ["SQLITE_FULL"],
+        "No room left for features in {root} ({words}). Features stored earlier are intact. Free "
+        "some space, or ",
+    ),
+    (
+        # SQLite has no other code for an exceeded quota or file size limit.
+        ["SQLITE_IOERR_WRITE"],
+        "Features cannot be written to {root} ({words}): a quota or a limit on file size may be "
+        "reached. Features stored earlier are intact. Free some space, or ",
+    ),
+    (
+        ["SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"],
+        "The feature store {root} cannot be opened or written to ({words}). Change its "
+        "permissions, or ",
+    ),
+    (
+        ["SQLITE_BUSY", "SQLITE_LOCKED"],
+        "Another process keeps the feature store {root} locked ({words}). Wait until it ends, or ",
+    ),
+    (["SQLITE_CORRUPT"], "The feature store {root} is damaged ({words}). " + REPAIR + " Or "),
+    (
+        ["SQLITE_NOTADB"],
+        "The feature store {root} is damaged ({words}). Delete the folder: its features are then "
+        "encoded again. Or ",
+    ),
+    ([""], "The feature store {root} cannot be used ({words}). Check the drive, or "),
+)
+
+# Marks the file as ours: "ncut".
 _APPLICATION_ID = 0x6E637574
+# Version 1 was the index of the shard files of nouncut 0.1.0.
 _SCHEMA_VERSION = 2
 # Rows of 2 to 5 kB waste half of SQLite's usual pages of 4 kB. Larger pages than this make small
 # appends slow, because each writes a page of the index per row.
@@ -69,7 +100,7 @@ def create_database(root: Path) -> None:
                     _create_tables(db, root)
             except sqlite3.DatabaseError as error:
                 # A broken file must open, so that it can be repaired.
-                if not is_caused_by(error, "SQLITE_CORRUPT"):
+                if not has_code(error, "SQLITE_CORRUPT"):
                     raise
 
 
@@ -185,9 +216,9 @@ def select_rows(
     return db.execute(query, (space.id, *keys))
 
 
-def is_caused_by(error: BaseException, name: str) -> bool:
-    """Tell whether an error is, or was raised for, the SQLite error of that name."""
-    return name in (getattr(one, "sqlite_errorname", "") for one in (error, error.__cause__))
+def has_code(error: BaseException | None, *prefixes: str) -> bool:
+    """Tell whether an error comes from SQLite and its code begins with one of the prefixes."""
+    return getattr(error, "sqlite_errorname", "").startswith(prefixes)
 
 
 @contextmanager
@@ -198,38 +229,9 @@ def explained(root: Path) -> Iterator[None]:
         with explained_writing("features", root, instead):
             yield
     except sqlite3.Error as error:
-        raise OutputError(_explanation(error, printable_path(root), instead)) from error
-
-
-def _explanation(error: sqlite3.Error, root: str, instead: str) -> str:
-    words = describe_error(error)
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith("SQLITE_FULL"):
-        return (
-            f"No room left for features in {root} ({words}). Features stored earlier are intact. "
-            f"Free some space, or {instead}."
+        texts = (text for codes, text in _EXPLANATIONS if has_code(error, *codes))
+        text = next(
+            texts, "The feature store {root} cannot be used ({words}). Check the drive, or "
         )
-    if name.startswith("SQLITE_IOERR_WRITE"):
-        # SQLite has no other name for an exceeded quota or file size limit.
-        return (
-            f"Features cannot be written to {root} ({words}): a quota or a limit on file size may "
-            f"be reached. Features stored earlier are intact. Free some space, or {instead}."
-        )
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return (
-            f"The feature store {root} cannot be opened or written to ({words}). Change its "
-            f"permissions, or {instead}."
-        )
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return (
-            f"Another process keeps the feature store {root} locked ({words}). Wait until it ends, "
-            f"or {instead}."
-        )
-    if name.startswith("SQLITE_CORRUPT"):
-        return f"The feature store {root} is damaged ({words}). {REPAIR}"
-    if name.startswith("SQLITE_NOTADB"):
-        return (
-            f"The feature store {root} is damaged ({words}). Delete the folder: its features are "
-            "then encoded again."
-        )
-    return f"The feature store {root} cannot be used ({words}). Check the drive, or {instead}."
+        text = text.format(root=printable_path(root), words=describe_error(error))
+        raise OutputError(f"{text}{instead}.") from error

@@ -23,18 +23,22 @@ _log = logging.getLogger(__name__)
 
 
 def shard_files(root: Path) -> list[Path]:
-    """Return the files of nouncut 0.1.0, the index last."""
-    files = [*(root / "shards").glob("*.rows"), root / "index.sqlite"]
-    return [path for path in files if path.exists()]
+    """Return the files of nouncut 0.1.0, the index last; nothing if another program wrote it."""
+    index = root / "index.sqlite"
+    if not index.exists():
+        return []
+    with index.open("rb") as file:
+        # The application id in the header of an SQLite file.
+        is_ours = file.read(72)[68:] == b"ncut"
+    return [*(root / "shards").glob("*.rows"), index] if is_ours else []
 
 
 def migrate_shards(root: Path) -> None:
     """Move all rows into the database and delete the old files; try again next time on errors."""
-    index = root / "index.sqlite"
-    if not index.exists():
+    if not shard_files(root):
         return
     try:
-        address = f"{index.absolute().as_uri()}?mode=rw"
+        address = f"{(root / 'index.sqlite').absolute().as_uri()}?mode=rw"
         with explained(root), closing(sqlite3.connect(address, uri=True, timeout=60)) as old:
             for shard in old.execute(
                 "SELECT shard.id, name, dtype, dim, used FROM shard"
@@ -52,11 +56,10 @@ def _migrate_shard(
     path = root / "shards" / f"{shard:08d}.rows"
     # The transaction makes other processes wait. They find no file afterwards.
     with transaction(root) as db:
-        if path.exists():
-            space = find_space(db, name) or add_space(db, name, dtype, dim)
-            insert_rows(
-                db, space, _intact_rows(old, shard, path, DTYPES[dtype].itemsize * dim), used
-            )
+        space = find_space(db, name) or add_space(db, name, dtype, dim)
+        if path.exists() and space == (space.id, name, dtype, dim):
+            rows = _intact_rows(old, shard, path, DTYPES[dtype].itemsize * dim)
+            insert_rows(db, space, rows, used)
     path.unlink(missing_ok=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.errors import OutputError
-from nouncut.store.database import DTYPES, ROWS_PER_BLOCK, is_caused_by, reading, transaction
+from nouncut.store.database import DTYPES, ROWS_PER_BLOCK, has_code, reading, transaction
 
 # A power of 8, which is divided by 8 where it is too large.
 _STEP_SIZE = 4096
@@ -113,6 +113,7 @@ def _repeat(root: Path, step: Callable[[sqlite3.Connection, int], int]) -> None:
                 if not step(db, size):
                     return
         except OutputError as error:
-            if size == 1 or not is_caused_by(error, "SQLITE_FULL"):
+            is_full = has_code(error.__cause__, "SQLITE_FULL", "SQLITE_IOERR_WRITE")
+            if size == 1 or not is_full:
                 raise
             size //= 8

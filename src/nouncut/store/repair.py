@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,6 +21,7 @@ from nouncut.store.database import (
     create_database,
     explained,
     find_space,
+    has_code,
     insert_rows,
     is_intact,
     transaction,
@@ -39,8 +40,9 @@ def find_damage(root: Path) -> Damage:
     """Check the structure of the file and the checksum of every row."""
     ids, counts = [], Counter[str]()
     with _tolerant_connection(root) as db:
+        # One read lock for all: a busy writer would delay every further one.
         db.execute("BEGIN")
-        (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+        verdict = _check_structure(db)
         spaces = _read_spaces(db)
         for block, _ in _read_all(db, "SELECT id, used FROM block"):
             for row in _read_block(db, block):
@@ -66,21 +68,21 @@ def drop_damage(root: Path, damage: Damage) -> None:
 
 def _rebuild(root: Path) -> None:
     """Copy the intact rows to a new file, which replaces the broken one."""
-    with explained(root), tempfile.TemporaryDirectory(dir=root) as folder:
-        new_root = Path(folder)
-        create_database(new_root)
+    new_root = root / "repaired"
+    with explained(root):
         with _tolerant_connection(root) as broken:
             # Rows that another process adds from now on would be lost.
             broken.execute("BEGIN IMMEDIATE")
+            shutil.rmtree(new_root, ignore_errors=True)
+            create_database(new_root)
             spaces = _read_spaces(broken)
             for block, used in _read_all(broken, "SELECT id, used FROM block"):
                 with transaction(new_root) as db:
-                    for space_id, rows in groupby(
-                        _read_block(broken, block), lambda row: row.space
-                    ):
-                        if space_id in spaces:
-                            _copy_rows(db, spaces[space_id], rows, used)
+                    for space, rows in groupby(_read_block(broken, block), lambda row: row.space):
+                        if space in spaces:
+                            _copy_rows(db, spaces[space], rows, used)
         os.replace(new_root / DATABASE_NAME, root / DATABASE_NAME)
+        new_root.rmdir()
 
 
 class _Row(NamedTuple):
@@ -99,9 +101,20 @@ def _copy_rows(db: sqlite3.Connection, space: Space, rows: Iterator[_Row], used:
 @contextmanager
 def _tolerant_connection(root: Path) -> Iterator[sqlite3.Connection]:
     with explained(root), closing(connect(root)) as db:
-        # Without this, SQLite reads nothing at all from a file that was cut.
+        # SQLite would read nothing from a file that was cut, and Python no key with a wrong byte.
         db.execute("PRAGMA writable_schema = ON")
+        db.text_factory = lambda text: text.decode(errors="replace")
         yield db
+
+
+def _check_structure(db: sqlite3.Connection) -> str:
+    try:
+        (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        if has_code(error, "SQLITE_BUSY"):
+            raise
+        verdict = str(error)
+    return " ".join(verdict.split())
 
 
 def _read_spaces(db: sqlite3.Connection) -> dict[int, Space]:
