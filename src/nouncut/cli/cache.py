@@ -61,9 +61,7 @@ def show(as_json: AsJson = False) -> None:
 def prune(
     days: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="Delete features that were not used for this many days.", show_default=False
-        ),
+        typer.Option(min=0, help="Delete features unused for this many days.", show_default=False),
     ] = None,
     max_size: Annotated[
         str | None,

@@ -51,9 +51,7 @@ def find_damage(root: Path) -> Damage:
                     counts[spaces[row.space].name] += 1
     problems = [f"space {name!r}: {count} row(s) are damaged" for name, count in counts.items()]
     if verdict != "ok":
-        problems.append(
-            f"the structure of {DATABASE_NAME} is damaged ({' '.join(verdict.split())})"
-        )
+        problems.append(f"the structure of {DATABASE_NAME} is damaged ({verdict})")
     return Damage(problems, ids, verdict != "ok")
 
 
@@ -69,7 +67,7 @@ def drop_damage(root: Path, damage: Damage) -> None:
 def _rebuild(root: Path) -> None:
     """Copy the intact rows to a new file, which replaces the broken one."""
     new_root = root / "repaired"
-    with explained(root):
+    try:
         with _tolerant_connection(root) as broken:
             # Rows that another process adds from now on would be lost.
             broken.execute("BEGIN IMMEDIATE")
@@ -81,8 +79,10 @@ def _rebuild(root: Path) -> None:
                     for space, rows in groupby(_read_block(broken, block), lambda row: row.space):
                         if space in spaces:
                             _copy_rows(db, spaces[space], rows, used)
-        os.replace(new_root / DATABASE_NAME, root / DATABASE_NAME)
-        new_root.rmdir()
+        with explained(root):
+            os.replace(new_root / DATABASE_NAME, root / DATABASE_NAME)
+    finally:
+        shutil.rmtree(new_root, ignore_errors=True)
 
 
 class _Row(NamedTuple):
