@@ -13,8 +13,7 @@ from nouncut.cli.demo import demo_images
 from nouncut.models.choose import load_encoder
 from nouncut.runs.settings import Settings
 from nouncut.runs.vocabulary import vocabulary_words
-from nouncut.store.keys import text_key
-from nouncut.store.store import FeatureStore
+from nouncut.store.store import FeatureStore, text_key
 
 SLOW = {"torch", "sklearn", "numba", "transformers", "scipy", "pyarrow", "numpy"}
 
@@ -138,8 +137,9 @@ def test_the_cache(nouncut_in, tmp_path):
     assert [(one["features"], one["rows"]) for one in shown["spaces"]] == [("images model", 2)]
     assert str(store.root) in nouncut("cache", "show").out
     assert "Nothing is damaged" in nouncut("cache", "check").out
-    shard = next(path for path in (store.root / "shards").iterdir())
-    shard.write_bytes(bytes(shard.stat().st_size))
+    database = store.root / "features.sqlite"
+    row = np.eye(2, 1000, dtype=np.float32)[0].tobytes()
+    database.write_bytes(database.read_bytes().replace(row, bytes(len(row))))
     assert "--repair" in nouncut("cache", "check", code=1).out
     nouncut("cache", "check", "--repair")
     assert "Nothing is damaged" in nouncut("cache", "check").out

@@ -1,4 +1,4 @@
-"""``nouncut cache``: the features that are kept."""
+"""``nouncut cache``: show, prune and check the stored features."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson
 
 cache = typer.Typer(
-    help="Look at the features that are kept, check them, or free their space.",
+    help="Show the stored features, check them, or free their space.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)B?", re.IGNORECASE)
-# The kind of features and enough of the model's fingerprint.
+# The kind of features, and enough of the model's fingerprint to recognize it.
 _SHOWN_NAME = 20
 _FACTORS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
 @cache.command("show")
 def show(as_json: AsJson = False) -> None:
-    """Show where features are kept and how much there is. NOUNCUT_CACHE names another folder."""
+    """Show where features are stored and how many. Set NOUNCUT_CACHE to use another folder."""
     with explained_errors():
         from nouncut.store.store import FeatureStore
 
@@ -61,18 +61,18 @@ def show(as_json: AsJson = False) -> None:
 def prune(
     days: Annotated[
         int | None,
-        typer.Option(min=0, help="Delete features not used for so many days.", show_default=False),
+        typer.Option(min=0, help="Delete features unused for this many days.", show_default=False),
     ] = None,
     max_size: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Delete the longest unused until the rest fits, such as 2GB.",
+            help="Delete the least recently used until the rest fits, such as 2GB.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Free space. What is deleted is encoded again when it is needed."""
+    """Delete features to free space. They are encoded again when they are needed."""
     if days is None and max_size is None:
         raise typer.BadParameter("Say --days or --max-size.")
     with explained_errors():
@@ -88,9 +88,9 @@ def prune(
 
 @cache.command("check")
 def check(
-    repair: Annotated[bool, typer.Option("--repair", help="Drop what is damaged.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Delete damaged features.")] = False,
 ) -> None:
-    """Find damaged features. With --repair they are dropped, and encoded again when needed."""
+    """Find damaged features. Deleted ones are encoded again when they are needed."""
     with explained_errors():
         from nouncut.store.store import FeatureStore
 

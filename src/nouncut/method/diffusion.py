@@ -40,8 +40,8 @@ from nouncut.compute.patterns import cache_order, entries_in, reorder, with_entr
 from nouncut.compute.products import sparse_product
 from nouncut.compute.progress import Progress
 from nouncut.method.cut import (
-    Cut,
     RESIDUAL,
+    Cut,
     cut_mean,
     diffused,
     exact_vectors,

@@ -13,7 +13,7 @@ from nouncut.compute.eigen import Eigenpairs, guard_vectors, top_eigenpairs
 from nouncut.compute.memory import available_memory
 from nouncut.compute.patterns import cache_order, reorder
 from nouncut.compute.progress import Progress
-from nouncut.method.cut import Cut, RESIDUAL, cut_mean, dense_cut, graph_eigenvalues
+from nouncut.method.cut import RESIDUAL, Cut, cut_mean, dense_cut, graph_eigenvalues
 from nouncut.method.diffusion import spectral_diffusion
 from nouncut.method.exact_diffusion import exact_diffusion, exact_diffusion_bytes
 from nouncut.method.graphs import mean_graph, normalize_graph

@@ -23,7 +23,7 @@ from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import blas_threads, count_threads
 from nouncut.method.copies import find_originals, match_rows
-from nouncut.method.count import ClusterCount, MAX_CLUSTERS, count_clusters
+from nouncut.method.count import MAX_CLUSTERS, ClusterCount, count_clusters
 from nouncut.method.ensemble import Ensemble, ensemble_graphs
 from nouncut.method.extension import cluster_centers, nearest_center
 from nouncut.method.footprint import fit_footprint, room_for_probabilities

@@ -36,7 +36,7 @@ class MiniEncoder(Encoder):
         # torch takes seconds to import, so only a model that is loaded imports it.
         from nouncut.models.devices import BatchSize, choose_device
         from nouncut.models.efficientnet import FEATURE_DIM, class_synsets, load_efficientnet
-        from nouncut.models.minilm import MiniLM, TEXT_DIM
+        from nouncut.models.minilm import TEXT_DIM, MiniLM
 
         self.device = choose_device(device)
         self._network = load_efficientnet().to(self.device)

@@ -18,8 +18,7 @@ from nouncut.images.find import ImageScan, SkippedFile, scan_images
 from nouncut.images.hashing import content_hash
 from nouncut.images.read_ahead import load_ahead
 from nouncut.models.encoder import Encoder
-from nouncut.store.keys import text_key
-from nouncut.store.store import FeatureStore
+from nouncut.store.store import FeatureStore, text_key
 from nouncut.words.prompts import check_prompts, fill_template
 
 # Few enough that a killed run loses only seconds of work.

@@ -30,8 +30,8 @@ from nouncut.compute.files import (
 )
 from nouncut.errors import InputError, OutputError, printable_path
 from nouncut.runs.directory import (
-    ARRAYS,
     ARRAY_SUFFIX,
+    ARRAYS,
     FORMAT,
     LOCK,
     MANIFEST,

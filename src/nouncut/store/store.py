@@ -1,37 +1,87 @@
-"""The store as the rest of the house sees it."""
+"""Vectors on disk, found by a hash of what they were computed from."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sqlite3
+import time
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
-from nouncut.store import housekeeping
-from nouncut.store.housekeeping import SpaceInfo
-from nouncut.store.index import create_index
-from nouncut.store.place import default_root
-from nouncut.store.reading import find_missing, read_rows
-from nouncut.store.writing import append_rows
+from nouncut.errors import OutputError, ParameterError, printable_path
+from nouncut.store.database import (
+    DATABASE_NAME,
+    DTYPES,
+    REPAIR,
+    ROWS_PER_BLOCK,
+    Space,
+    add_space,
+    create_database,
+    find_space,
+    insert_rows,
+    is_intact,
+    reading,
+    select_rows,
+    split_keys,
+    transaction,
+)
+from nouncut.store.migration import migrate_shards, remove_shards, shard_files
+from nouncut.store.prune import prune_rows, read_usage
+from nouncut.store.repair import drop_damage, find_damage
+from nouncut.store.vectors import check_rows, check_space, convert_rows
+
+# Noting every use would make reading as slow as writing.
+_USE_RESOLUTION_SECONDS = 3600.0
+
+
+def text_key(text: str) -> str:
+    """Return the key of a text; the key of an image is the hash of its file."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+def default_root() -> Path:
+    """Return the folder of the store: in `NOUNCUT_CACHE`, or in the user's cache folder."""
+    chosen = os.environ.get("NOUNCUT_CACHE")
+    base = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("nouncut")
+    return base / "features"
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """What is stored in a space."""
+
+    name: str
+    n_rows: int
+    dim: int
+    dtype: str
+    n_bytes: int
+    last_used: datetime
 
 
 class FeatureStore:
-    """Vectors on disk, found by what they were computed from.
+    """Vectors on disk, found by a hash of what they were computed from.
 
-    A *space* is a set of vectors of one length, all computed in the same way; its name should
+    A *space* is a set of vectors of one length that were computed in the same way. Its name must
     change whenever the same content would get another vector. A *key* stands for the content.
 
-    Any number of processes and threads may use a store at once, and a process may be killed at
-    any moment: rows reach the disk before the index knows of them.
+    Several processes and threads may use a store at once. A process that is killed loses only the
+    batch that it was appending.
 
     Parameters
     ----------
     root : path, optional
-        The store's folder, made where it is missing; `default_root` by default. Prefer a local
-        drive: on network drives it is as safe as their file locks are.
+        Folder of the store, created if it is missing; by default `NOUNCUT_CACHE` or the user's
+        cache folder. Prefer a local drive: on network drives the store depends on their file locks.
 
     Examples
     --------
@@ -50,25 +100,26 @@ class FeatureStore:
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
         self.root = default_root() if root is None else Path(root)
-        create_index(self.root)
+        create_database(self.root)
+        migrate_shards(self.root)
 
     def __repr__(self) -> str:
         return f"FeatureStore({os.fspath(self.root)!r})"
 
     def missing(self, space: str, keys: Sequence[str]) -> list[int]:
-        """Return what has to be computed still.
+        """Find the keys whose vectors have to be computed.
 
         Parameters
         ----------
         space : str
-            The space.
+            Name of the space.
         keys : sequence of str
-            The keys wanted.
+            Keys to look up.
 
         Returns
         -------
         list of int
-            Positions in `keys` of those that are not stored; of equal keys only the first.
+            Positions of keys that are not stored; a repeated key is listed once.
 
         Examples
         --------
@@ -78,20 +129,26 @@ class FeatureStore:
         ...     FeatureStore(folder).missing("clip", ["cat", "dog", "cat"])
         [0, 1]
         """
-        return find_missing(self.root, space, keys)
+        first = {key: position for position, key in reversed(list(enumerate(keys)))}
+        with reading(self.root) as db:
+            found = find_space(db, space)
+            for part in split_keys(keys):
+                for (key,) in select_rows(db, "key", found, part) if found else ():
+                    first.pop(key, None)
+        return sorted(first.values())
 
     def append(
         self, space: str, keys: Sequence[str], rows: ArrayLike, *, dtype: str | None = None
     ) -> int:
-        """Store vectors: all of them, or none where something fails.
+        """Store vectors: all of them, or none after an error.
 
         Parameters
         ----------
         space : str
-            The space; made where it is missing.
+            Name of the space, which is created if it is missing.
         keys : sequence of str
-            One per row. Keys that are stored already, perhaps by another process in the
-            meantime, keep the vector they have.
+            One key per row. A key that is stored already, perhaps by another process in the
+            meantime, keeps its vector.
         rows : array-like of shape (n_keys, dim)
             Finite vectors.
         dtype : {"float32", "float16"}, optional
@@ -100,14 +157,14 @@ class FeatureStore:
         Returns
         -------
         int
-            How many rows were new.
+            Number of new rows.
 
         Raises
         ------
         ValueError
-            If the rows do not suit the space.
+            If the rows do not fit the space.
         OutputError
-            If the disk is full or cannot be written to. What was stored earlier is intact.
+            If the disk is full or cannot be written to. Rows stored earlier are intact.
 
         Examples
         --------
@@ -118,33 +175,41 @@ class FeatureStore:
         ...     store.append("clip", ["cat"], [[1.0, 0.0]]), store.append("clip", ["cat"], [[9, 9]])
         (1, 0)
         """
-        return append_rows(self.root, space, keys, rows, dtype)
+        checked = check_rows(keys, rows, dtype)
+        if not len(checked):
+            return 0
+        dim = checked.shape[1]
+        with transaction(self.root) as db:
+            found = find_space(db, space) or add_space(db, space, dtype or "float32", dim)
+            check_space(found, dtype, dim)
+            encoded = (row.tobytes() for row in convert_rows(checked, found.dtype))
+            return insert_rows(db, found, zip(keys, encoded, strict=True), time.time())
 
     def read(
         self, space: str, keys: Sequence[str], *, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Return stored vectors.
+        """Read stored vectors.
 
         Parameters
         ----------
         space : str
-            The space.
+            Name of the space.
         keys : sequence of str
-            The keys wanted, in any order, repeated or not.
+            Keys in any order, possibly repeated.
         out : ndarray of shape (n_keys, dim), optional
-            Where to put the vectors, for instance a memory-mapped file.
+            Array to write the vectors to, for instance a memory-mapped file.
 
         Returns
         -------
         ndarray of shape (n_keys, dim)
-            The vectors in the order of `keys`: `out`, or a new array in float32.
+            Vectors in the order of `keys`: `out`, or a new array of float32.
 
         Raises
         ------
         KeyError
-            If some are not stored.
+            If some keys are not stored.
         OutputError
-            If some were damaged on the disk.
+            If some rows are damaged.
 
         Examples
         --------
@@ -156,15 +221,36 @@ class FeatureStore:
         ...
         KeyError: "1 of 1 keys are not stored in space 'clip': cat"
         """
-        return read_rows(self.root, space, keys, out)
+        blocks: set[int] = set()
+        with reading(self.root) as db:
+            found = find_space(db, space)
+            if found is None:
+                raise self._not_stored(space, keys)
+            if out is None:
+                out = np.empty((len(keys), found.dim), dtype=np.float32)
+            elif out.shape != (len(keys), found.dim):
+                raise ParameterError(
+                    f"`out` has the shape {out.shape}, but {len(keys)} vectors of length "
+                    f"{found.dim} are to be read."
+                )
+            end = 0
+            for part in split_keys(keys):
+                data = self._select_intact(db, found, part, blocks)
+                if any(key not in data for key in part):
+                    raise self._not_stored(space, keys)
+                joined = b"".join(data[key] for key in part)
+                start, end = end, end + len(part)
+                out[start:end] = np.frombuffer(joined, DTYPES[found.dtype]).reshape(-1, found.dim)
+        self._note_use(blocks)
+        return out
 
     def spaces(self) -> list[SpaceInfo]:
-        """Return what is stored, space by space.
+        """List the spaces.
 
         Returns
         -------
         list of SpaceInfo
-            Sorted by name.
+            Number of rows, size and date of last use of each space, sorted by name.
 
         Examples
         --------
@@ -176,10 +262,17 @@ class FeatureStore:
         ...     [(space.name, space.n_rows, space.n_bytes) for space in store.spaces()]
         [('clip', 1, 8)]
         """
-        return housekeeping.list_spaces(self.root)
+        infos = []
+        for (name, dim, dtype), group in groupby(read_usage(self.root), lambda part: part[:3]):
+            parts = list(group)
+            n_rows = sum(part.n_rows for part in parts)
+            n_bytes = sum(part.n_bytes for part in parts)
+            used = datetime.fromtimestamp(max(part.used for part in parts), UTC)
+            infos.append(SpaceInfo(name, n_rows, dim, dtype, n_bytes, used))
+        return infos
 
     def size(self) -> int:
-        """Return how many bytes the store takes on the disk, its index included.
+        """Measure the disk space of the store.
 
         Returns
         -------
@@ -191,10 +284,15 @@ class FeatureStore:
         >>> import tempfile
         >>> from nouncut.store.store import FeatureStore
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     FeatureStore(folder).size() < 100_000
+        ...     FeatureStore(folder).size() < 200_000
         True
         """
-        return housekeeping.measure(self.root)
+        total = 0
+        for path in (*self.root.glob(f"{DATABASE_NAME}*"), *shard_files(self.root)):
+            # Another process may remove the file meanwhile.
+            with suppress(FileNotFoundError):
+                total += path.stat().st_size
+        return total
 
     def prune(
         self,
@@ -205,22 +303,21 @@ class FeatureStore:
     ) -> int:
         """Remove vectors and give their disk space back.
 
-        Apart from whole spaces, what was used least recently goes first, one file of vectors
-        (64 MB or less) at a time. Leftovers of killed processes are removed in any case.
+        Uses are noted per block of 4,096 rows, which are removed together.
 
         Parameters
         ----------
         spaces : iterable of str, optional
             Spaces to remove.
         unused_for : timedelta, optional
-            Remove what was neither written nor read for so long.
+            Remove blocks that were neither written nor read for this long.
         max_bytes : int, optional
-            Remove until the vectors take no more than this.
+            Remove blocks, least recently used first, until the vectors take no more than this.
 
         Returns
         -------
         int
-            Bytes given back.
+            Bytes given back to the file system.
 
         Examples
         --------
@@ -229,18 +326,22 @@ class FeatureStore:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     store = FeatureStore(folder)
         ...     _ = store.append("clip", ["cat"], [[1.0, 0.0]])
-        ...     store.prune(spaces=["clip"]), store.spaces()
-        (8, [])
+        ...     _ = store.prune(spaces=["clip"])
+        ...     store.spaces()
+        []
         """
-        return housekeeping.prune(self.root, set(spaces), unused_for, max_bytes)
+        before = self.size()
+        prune_rows(self.root, set(spaces), unused_for, max_bytes)
+        remove_shards(self.root)
+        return before - self.size()
 
     def check(self) -> list[str]:
-        """Compare everything stored with its checksums.
+        """Compare all rows with their checksums.
 
         Returns
         -------
         list of str
-            What is wrong; empty where all is well.
+            One sentence per kind of damage; empty if nothing is damaged.
 
         Examples
         --------
@@ -250,15 +351,15 @@ class FeatureStore:
         ...     FeatureStore(folder).check()
         []
         """
-        return housekeeping.check(self.root)
+        return find_damage(self.root).problems
 
     def repair(self) -> list[str]:
-        """Forget what was damaged, so that it is missing and will be computed again.
+        """Remove damaged rows: they are then missing and will be computed again.
 
         Returns
         -------
         list of str
-            What was wrong, as `check` tells it.
+            What was damaged, in the words of `check`.
 
         Examples
         --------
@@ -268,4 +369,40 @@ class FeatureStore:
         ...     FeatureStore(folder).repair()
         []
         """
-        return [str(problem) for problem in housekeeping.drop_damage(self.root)]
+        damage = find_damage(self.root)
+        drop_damage(self.root, damage)
+        return damage.problems
+
+    def _select_intact(
+        self, db: sqlite3.Connection, space: Space, keys: Sequence[str], blocks: set[int]
+    ) -> dict[str, bytes]:
+        """Return the data of stored keys; add the blocks of their rows to `blocks`."""
+        found = {}
+        for id_, key, checksum, data in select_rows(db, "id, key, checksum, data", space, keys):
+            if not is_intact(key, data, checksum):
+                where = printable_path(self.root)
+                raise OutputError(f"The feature store {where} holds damaged rows. {REPAIR}")
+            found[key] = data
+            blocks.add(id_ // ROWS_PER_BLOCK)
+        return found
+
+    def _not_stored(self, space: str, keys: Sequence[str]) -> KeyError:
+        missing = [keys[position] for position in self.missing(space, keys)]
+        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        return KeyError(
+            f"{len(missing)} of {len(keys)} keys are not stored in space {space!r}: {shown}"
+        )
+
+    def _note_use(self, blocks: set[int]) -> None:
+        now = time.time()
+        # A read does not fail because its date cannot be noted, for instance in a read-only folder.
+        with suppress(OutputError):
+            with reading(self.root) as db:
+                stale = [
+                    (now, block)
+                    for block, used in db.execute("SELECT id, used FROM block")
+                    if block in blocks and used < now - _USE_RESOLUTION_SECONDS
+                ]
+            if stale:
+                with transaction(self.root, patience=1.0) as db:
+                    db.executemany("UPDATE block SET used = ? WHERE id = ?", stale)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
-from nouncut.words.wordnet import Synset, VISIBLE_LEXICONS, hypernym_path, load_wordnet
+from nouncut.words.wordnet import VISIBLE_LEXICONS, Synset, hypernym_path, load_wordnet
 
 # Topics such as "animal" and "food" are good names; events such as "accident" are not.
 _GOOD_LEXICONS = frozenset(VISIBLE_LEXICONS) - {"event"} | {"Tops"}

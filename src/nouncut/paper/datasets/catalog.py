@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.errors import InputError, printable_path
-from nouncut.paper.datasets import imagenet
-from nouncut.paper.datasets import listed_images
-from nouncut.paper.datasets import pixel_files
+from nouncut.paper.datasets import imagenet, listed_images, pixel_files
 from nouncut.paper.datasets.class_folders import Loader, load_folders
 from nouncut.paper.datasets.dataset import Dataset
 from nouncut.paper.datasets.dataset_files import need
