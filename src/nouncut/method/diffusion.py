@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +29,10 @@ class PromptWeights(NamedTuple):
     objective: NDArray[np.float64]  # (n_iter,), Eq. 9 after every outer step
     steps: NDArray[np.float64]  # (n_iter, n_prompts), the weights after every outer step
 
-
-# One prompt has nothing to be weighed against.
-SINGLE_PROMPT = PromptWeights(np.ones(1), np.empty(0), np.empty(0), np.empty((0, 1)))
+    @classmethod
+    def of_one(cls) -> Self:
+        """Return the weight of a single prompt, without diffusion."""
+        return cls(np.ones(1), np.empty(0), np.empty(0), np.empty((0, 1)))
 
 
 def simplex_weights(losses: ArrayLike, lam: float) -> NDArray[np.float64]:

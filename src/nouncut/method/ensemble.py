@@ -13,7 +13,7 @@ from nouncut.compute.memory import available_memory
 from nouncut.compute.progress import Progress
 from nouncut.compute.sparse import cache_order, reorder
 from nouncut.method.cut import Cut, CutKind, cut_affinity, cut_graph
-from nouncut.method.diffusion import PUBLISHED, SINGLE_PROMPT, DiffusionOptions, PromptWeights
+from nouncut.method.diffusion import PUBLISHED, DiffusionOptions, PromptWeights
 from nouncut.method.exact_diffusion import exact_diffusion, exact_diffusion_bytes
 from nouncut.method.graphs import mean_graph
 from nouncut.method.spectral_diffusion import spectral_diffusion
@@ -54,7 +54,7 @@ def ensemble_graphs(
             n_threads=n_threads,
             progress=progress,
         )
-        return Ensemble(found.in_order(np.argsort(order)), SINGLE_PROMPT, None)
+        return Ensemble(found.in_order(np.argsort(order)), PromptWeights.of_one(), None)
     if choose_solver(solver, graphs[0].shape[0], len(graphs)) == "spectral":
         found, prompts = spectral_diffusion(
             graphs,

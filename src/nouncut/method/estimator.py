@@ -297,7 +297,7 @@ class NTKSpectralClustering(
         arrays : mapping of str to ndarray
             What `to_arrays` returned.
         X, semantic_features : array-like
-            The image features that were given to `fit`.
+            The image features that were given to `fit`; not a precomputed graph.
         embedding, labels : ndarray
             `embedding_` and `labels_` of the fitted estimator.
         n_jobs : int or None, default=None

@@ -108,25 +108,6 @@ def fit_images(kernel: Kernel, n_clusters: int | str, options: FitOptions) -> Fi
     return _with_copies(_fit_distinct(kernel, wanted, options), originals)
 
 
-def _fit_distinct(kernel: Kernel, n_clusters: int | None, options: FitOptions) -> Fit:
-    n_images = len(kernel.features)
-    found = connect_images(kernel, n_clusters, options)
-    shifted = _has_too_few_edges(found.graphs, found.n_clusters)
-    if shifted:
-        by_looks = kernel._replace(features=shifted_features(kernel.features))
-        found = connect_images(by_looks, n_clusters, options)
-    cut = _cut(found, options)
-    known = kernel.take(cut.images) if len(cut.images) < n_images else kernel
-    suits = max(2, choose_neighbors(n_images, found.n_clusters) // 2)
-    placement = _placement(cut, known, min(found.n_neighbors, suits), shifted)
-
-    def place(images: NDArray[np.intp]) -> NDArray[Any]:
-        new = kernel.features[images], kernel.semantic[images]
-        return place_images(placement, *new, options.n_threads)
-
-    return _label(found, cut, placement, place, n_images, options)
-
-
 def fit_graph(graph: csr_array, n_clusters: int | str, options: FitOptions) -> Fit:
     """Cluster the images of a symmetric graph."""
     n_images, count = graph.shape[0], None
@@ -145,27 +126,6 @@ def fit_graph(graph: csr_array, n_clusters: int | str, options: FitOptions) -> F
 
     fit = _label(found, cut, placement, place, n_images, options)
     return _with_copies(fit, fit.originals)
-
-
-def _with_copies(fit: Fit, originals: NDArray[np.intp]) -> Fit:
-    """Extend the fit of distinct images to all images, and number clusters by size."""
-    distinct = np.unique(originals)
-    placement = fit.placement._replace(images=distinct[fit.placement.images])
-    fit = replace(fit, placement=placement, originals=originals)
-    if len(distinct) < len(originals):
-        own = np.searchsorted(distinct, originals)
-        graph = expand_graph(fit.graph, distinct, len(originals))
-        fit = replace(
-            fit,
-            labels=fit.labels[own],
-            embedding=fit.embedding[own],
-            isolated=np.flatnonzero(np.isin(own, fit.isolated)),
-            graph=add_copies(graph, originals),
-        )
-    ordered = order_by_size(fit.labels)
-    centers = np.empty_like(fit.centers)
-    centers[ordered] = fit.centers[fit.labels]
-    return replace(fit, labels=ordered, centers=centers)
 
 
 def connect_images(kernel: Kernel, n_clusters: int | None, options: FitOptions) -> ImageGraphs:
@@ -191,6 +151,46 @@ def connect_images(kernel: Kernel, n_clusters: int | None, options: FitOptions) 
     q = min(asked or choose_neighbors(n_images, n_clusters), most)
     graphs = _symmetric_graphs(found.neighbors, q, options.neighbors)
     return ImageGraphs(graphs, n_clusters, q, found.recall, count)
+
+
+def _fit_distinct(kernel: Kernel, n_clusters: int | None, options: FitOptions) -> Fit:
+    n_images = len(kernel.features)
+    found = connect_images(kernel, n_clusters, options)
+    shifted = _has_too_few_edges(found.graphs, found.n_clusters)
+    if shifted:
+        by_looks = kernel._replace(features=shifted_features(kernel.features))
+        found = connect_images(by_looks, n_clusters, options)
+    cut = _cut(found, options)
+    known = kernel.take(cut.images) if len(cut.images) < n_images else kernel
+    suits = max(2, choose_neighbors(n_images, found.n_clusters) // 2)
+    placement = _placement(cut, known, min(found.n_neighbors, suits), shifted)
+
+    def place(images: NDArray[np.intp]) -> NDArray[Any]:
+        new = kernel.features[images], kernel.semantic[images]
+        return place_images(placement, *new, options.n_threads)
+
+    return _label(found, cut, placement, place, n_images, options)
+
+
+def _with_copies(fit: Fit, originals: NDArray[np.intp]) -> Fit:
+    """Extend the fit of distinct images to all images, and number clusters by size."""
+    distinct = np.unique(originals)
+    placement = fit.placement._replace(images=distinct[fit.placement.images])
+    fit = replace(fit, placement=placement, originals=originals)
+    if len(distinct) < len(originals):
+        own = np.searchsorted(distinct, originals)
+        graph = expand_graph(fit.graph, distinct, len(originals))
+        fit = replace(
+            fit,
+            labels=fit.labels[own],
+            embedding=fit.embedding[own],
+            isolated=np.flatnonzero(np.isin(own, fit.isolated)),
+            graph=add_copies(graph, originals),
+        )
+    ordered = order_by_size(fit.labels)
+    centers = np.empty_like(fit.centers)
+    centers[ordered] = fit.centers[fit.labels]
+    return replace(fit, labels=ordered, centers=centers)
 
 
 def _symmetric_graphs(found: list[Neighbors], q: int, neighbors: Symmetry) -> list[csr_array]:

@@ -129,9 +129,7 @@ def check_graph(graph: Any) -> csr_array:
     """Check a precomputed graph, and drop its diagonal."""
     rows, columns = graph.shape
     if rows != columns:
-        raise ParameterError(
-            f"The graph in `X` must be square; its shape is {graph.shape}."
-        )
+        raise ParameterError(f"The graph in `X` must be square; its shape is {graph.shape}.")
     found = csr_array(graph, dtype=np.float64)
     if found.nnz and found.data.min() < 0:
         raise ParameterError("The graph in `X` has negative weights: set them to zero.")
