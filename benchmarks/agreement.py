@@ -21,10 +21,10 @@ from nouncut.compute.eigen import top_eigenpairs
 from nouncut.method.ensemble import ensemble_graphs
 from nouncut.method.graphs import (
     even_mean,
+    excluded_images,
     mean_graph,
     neighbor_graph,
     normalize_graph,
-    stray_images,
     symmetrize_graph,
 )
 from nouncut.method.labels import assign_labels
@@ -97,7 +97,7 @@ def make_graphs(drawn: Drawn, seed: int) -> tuple[list[csr_array], NDArray[Any],
         symmetrize_graph(neighbor_graph(near, len(X)), drawn.graph)  # type: ignore[arg-type]
         for near in found.neighbors
     ]
-    kept = np.delete(np.arange(len(X)), stray_images(even_mean(graphs), k))
+    kept = np.delete(np.arange(len(X)), excluded_images(even_mean(graphs), k))
     return [normalize_graph(g[kept][:, kept])[0] for g in graphs], data.labels[kept], k
 
 
@@ -116,9 +116,9 @@ def compare(drawn: Drawn, seed: int) -> Outcome | None:
                 random_state=0,
                 n_threads=2,
             )
-            vectors[f"{name} {solver}"] = found.eigenpairs.vectors
+            vectors[f"{name} {solver}"] = found.cut.eigenpairs.vectors
             if name == "RAD" and solver == "exact":
-                mean = mean_graph(graphs, found.prompt_weights)
+                mean = mean_graph(graphs, found.prompts.weights)
     vectors["plain mean"] = top_eigenpairs(mean, k, tol=1e-4, random_state=0, n_threads=2).vectors
     acc = {name: clustering_scores(labels, assign_labels(v)).acc for name, v in vectors.items()}
     shares = [subspace(vectors[f"{n} exact"], vectors[f"{n} spectral"]) for n in ("RAD", "mean")]

@@ -62,15 +62,15 @@ def compare_solvers(n_images: int, repeats: int) -> dict[str, Any]:
     exact_seconds, exact = timed(lambda: solve("exact"))
     spectral = [timed(lambda: solve("spectral")) for _ in range(repeats)]
     seconds, fast = float(np.median([elapsed for elapsed, _ in spectral])), spectral[0][1]
-    labels = [assign_labels(found.eigenpairs.vectors) for found in (exact, fast)]
+    labels = [assign_labels(found.cut.eigenpairs.vectors) for found in (exact, fast)]
     return {
         "images": n_images,
         "exact (s)": exact_seconds,
         "spectral (s)": seconds,
         "ratio": exact_seconds / seconds,
         "ARI of labels": float(adjusted_rand_score(*labels)),
-        "weights differ by": float(np.abs(exact.prompt_weights - fast.prompt_weights).max()),
-        "H differs by": float(np.abs(fast.losses / exact.losses - 1).max()),
+        "weights differ by": float(np.abs(exact.prompts.weights - fast.prompts.weights).max()),
+        "H differs by": float(np.abs(fast.prompts.losses / exact.prompts.losses - 1).max()),
     }
 
 

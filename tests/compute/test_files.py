@@ -19,10 +19,15 @@ from nouncut.errors import OutputError, ParameterError
 def test_a_file_is_replaced_only_when_it_is_complete(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(b"old")
-    with pytest.raises(ZeroDivisionError), atomic_file(path) as file:
-        file.write(b"half")
-        assert path.read_bytes() == b"old"
-        raise ZeroDivisionError
+
+    def fail_halfway():
+        with atomic_file(path) as file:
+            file.write(b"half")
+            assert path.read_bytes() == b"old"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_halfway()
     assert path.read_bytes() == b"old"
     with atomic_file(path) as file:
         file.write(b"new")
