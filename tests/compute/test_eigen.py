@@ -28,8 +28,8 @@ def spectrum(graph) -> tuple[np.ndarray, np.ndarray]:
 def crowded() -> tuple[csr_array, np.ndarray]:
     """Return a graph of six groups, and its eigenvalues: after the sixth they are crowded."""
     rng = np.random.default_rng(0)
-    group = np.arange(1200) % 6
-    alike = rng.random((1200, 1200)) < np.where(group[:, None] == group, 0.06, 0.005)
+    group = np.arange(1500) % 6
+    alike = rng.random((1500, 1500)) < np.where(group[:, None] == group, 0.06, 0.005)
     graph = normalize_graph(csr_array((alike | alike.T).astype(float)))[0]
     return graph, np.linalg.eigvalsh(graph.toarray())[::-1]
 

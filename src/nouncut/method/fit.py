@@ -25,9 +25,9 @@ from nouncut.method.graphs import (
     excluded_images,
     expand_graph,
     isolated_images,
-    neighbor_graph,
     normalize_graph,
-    symmetrize_graph,
+    normalized_mean,
+    symmetric_graphs,
 )
 from nouncut.method.inputs import check_size, warn_of_excluded
 from nouncut.method.kernel import Kernel, shifted_features
@@ -39,7 +39,6 @@ from nouncut.method.labels import (
     nearest_center,
     order_by_size,
 )
-from nouncut.method.neighbors import Neighbors
 from nouncut.method.placement import Placement, place_images, place_rows
 from nouncut.method.search import search_neighbors
 
@@ -146,10 +145,10 @@ def connect_images(kernel: Kernel, n_clusters: int | None, options: FitOptions) 
     count = None
     if n_clusters is None:
         q = asked or choose_neighbors(n_images)
-        count = _count(_symmetric_graphs(found.neighbors, q, options.neighbors), options)
+        count = _count(symmetric_graphs(found.neighbors, q, options.neighbors), options)
         n_clusters = count.n_clusters
     q = min(asked or choose_neighbors(n_images, n_clusters), most)
-    graphs = _symmetric_graphs(found.neighbors, q, options.neighbors)
+    graphs = symmetric_graphs(found.neighbors, q, options.neighbors)
     return ImageGraphs(graphs, n_clusters, q, found.recall, count)
 
 
@@ -193,15 +192,9 @@ def _with_copies(fit: Fit, originals: NDArray[np.intp]) -> Fit:
     return replace(fit, labels=ordered, centers=centers)
 
 
-def _symmetric_graphs(found: list[Neighbors], q: int, neighbors: Symmetry) -> list[csr_array]:
-    graphs = (neighbor_graph(near, len(near.indices), q) for near in found)
-    return [symmetrize_graph(graph, neighbors) for graph in graphs]
-
-
 def _count(graphs: list[csr_array], options: FitOptions) -> ClusterCount:
-    mean = even_mean([normalize_graph(graph)[0] for graph in graphs])
     return count_clusters(
-        normalize_graph(mean)[0], random_state=options.rng, n_threads=options.n_threads
+        normalized_mean(graphs), random_state=options.rng, n_threads=options.n_threads
     )
 
 

@@ -61,6 +61,14 @@ def symmetrize_graph(graph: csr_array, neighbors: Symmetry = "union") -> csr_arr
     return symmetric
 
 
+def symmetric_graphs(
+    found: Sequence[Neighbors], q: int | None = None, neighbors: Symmetry = "union"
+) -> list[csr_array]:
+    """Return the symmetric graphs of the q nearest images, one per prompt."""
+    directed = (neighbor_graph(near, len(near.indices), q) for near in found)
+    return [symmetrize_graph(graph, neighbors) for graph in directed]
+
+
 def normalize_graph(graph: csr_array) -> tuple[csr_array, NDArray[np.float64]]:
     """Return ``D^-1/2 A D^-1/2`` and the degrees."""
     degrees = _degrees(graph)
@@ -106,6 +114,11 @@ def mean_graph(graphs: Sequence[csr_array], weights: NDArray[Any]) -> csr_array:
 def even_mean(graphs: Sequence[csr_array]) -> csr_array:
     """Return the mean of sparse graphs."""
     return mean_graph(graphs, np.full(len(graphs), 1 / len(graphs)))
+
+
+def normalized_mean(graphs: Sequence[csr_array]) -> csr_array:
+    """Normalise graphs, and their mean again: the graph in which clusters are counted."""
+    return normalize_graph(even_mean([normalize_graph(graph)[0] for graph in graphs]))[0]
 
 
 class GraphStack(NamedTuple):
