@@ -2,8 +2,8 @@
 
 Run it with ``python benchmarks/membership.py FOLDER [FOLDER ...]``, each folder holding one
 sub-folder per class. Labels are only used for scores. Confidence is compared with the share of
-images in the cluster of their class (clusters are matched one to one with classes). For unseen kinds
-a fifth of the classes, and a fifth of the other images, are left out of the clustering.
+images in the cluster of their class (clusters are matched one to one with classes). For unseen
+kinds a fifth of the classes, and a fifth of the other images, are left out of the clustering.
 """
 
 from __future__ import annotations

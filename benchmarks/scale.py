@@ -1,9 +1,9 @@
 """Time and peak memory of the whole fit from a thousand to a million images, beside scikit-learn.
 
-``python benchmarks/scale.py --size 50k --output scale.jsonl`` measures one size; every method runs
-in a process of its own, and what takes longer than ``--limit`` seconds is reported as capped. What
-takes less than twenty seconds runs five times, and the median counts.
-``python benchmarks/scale.py --draw scale.jsonl docs/scale.svg`` draws what has been measured.
+``python benchmarks/scale.py --size 50k --output scale.jsonl`` measures one size. Every method
+runs in its own process; methods that take longer than ``--limit`` seconds are reported as capped.
+Methods that take less than twenty seconds run five times, and the median is reported.
+``python benchmarks/scale.py --draw scale.jsonl docs/scale.svg`` draws the results.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ TAU, Q = 0.04, 30
 # Single timings of a few seconds are noisy.
 QUICK, REPEATS = 20, 5
 READY = "ready"
-# The last is how much of an image is its class. At 10,000 images in ten classes 0.125 is as hard as
-# CIFAR-10 with CLIP's features, 0.2 as ImageNet-10; 0.3 at 50,000 a little easier than ImageNet.
+# With 10,000 images in ten classes a separation of 0.125 is as hard as CIFAR-10 with CLIP's features,
+# and 0.2 as hard as ImageNet-10; 0.3 with 50,000 images is a little easier than ImageNet.
 CASE = ("images", "classes", "nouns", "prompts", "separation")
 SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "1k": [(1_000, 10, 800, 7, 0.3)],
@@ -53,7 +53,7 @@ SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "200k": [(200_000, 1_000, 10_000, 7, 0.3)],
     "1m": [(1_000_000, 100, 2_000, 2, 0.45)],
 }
-# Beyond these sizes a method would not end, or would not fit.
+# Larger sets would take too much time or memory.
 LARGEST = {
     "nouncut": 10**9,
     "nouncut, RAD": 100_000,
