@@ -38,8 +38,8 @@ TAU, Q = 0.04, 30
 # Single timings of a few seconds are noisy.
 QUICK, REPEATS = 20, 5
 READY = "ready"
-# With 10,000 images in ten classes a separation of 0.125 is as hard as CIFAR-10 with CLIP's features,
-# and 0.2 as hard as ImageNet-10; 0.3 with 50,000 images is a little easier than ImageNet.
+# With 10,000 images in ten classes a separation of 0.125 is as hard as CIFAR-10 with CLIP's
+# features, and 0.2 as hard as ImageNet-10; 0.3 with 50,000 images is a little easier than ImageNet.
 CASE = ("images", "classes", "nouns", "prompts", "separation")
 SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "1k": [(1_000, 10, 800, 7, 0.3)],

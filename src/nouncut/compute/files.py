@@ -43,7 +43,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file beside `path` and sync it to disk at the end; `install` renames it."""
+    """Open a temporary file for `path` and sync it to disk at the end; `install` renames it."""
     with waiting(path).open("xb") as file:
         yield file
         file.flush()

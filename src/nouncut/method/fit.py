@@ -94,7 +94,7 @@ class ImageGraphs(NamedTuple):
 
 
 def fit_images(kernel: Kernel, n_clusters: int | str, options: FitOptions) -> Fit:
-    """Cluster images, of which some may be identical, by their kernels."""
+    """Cluster images by their kernels; copies of an image are one node of the graphs."""
     one_space = kernel.semantic is kernel.features
     rows = (kernel.features,) if one_space else (kernel.features, kernel.semantic)
     originals = find_originals(*rows)

@@ -226,18 +226,9 @@ def _split_spectrum(
     mean_trace = float(values @ twice(values)) + _mean_dot(
         sparse_product(graph.astype(probes.dtype), probes, n_threads), twice_probes
     )
-    return _Split(
-        pairs,
-        floor,
-        smooth(values),
-        twice(values),
-        probes,
-        smooth_probes,
-        twice_probes,
-        square,
-        square - 2 * trace + len(vectors),
-        mean_trace,
-    )
+    distance = square - 2 * trace + len(vectors)
+    leading, on_probes = (smooth(values), twice(values)), (smooth_probes, twice_probes)
+    return _Split(pairs, floor, *leading, probes, *on_probes, square, distance, mean_trace)
 
 
 def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> float:
