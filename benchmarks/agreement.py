@@ -1,9 +1,9 @@
-"""The fast solver against the exact one, where clusters are small or graphs are dense too.
+"""The spectral solver against the exact one, also for small clusters and dense graphs.
 
-Run it with ``python benchmarks/agreement.py``. It draws made sets over images, images per cluster,
-neighbours, separation, prompts and kinds of graphs, and compares the exact and the spectral solver,
-for the diffused affinity (the paper's RAD) and for the weighted mean graph (the default), with the
-plain eigenvectors of the mean graph. The number of clusters is given.
+Run it with ``python benchmarks/agreement.py``. It draws synthetic sets that differ in images,
+images per cluster, neighbours, separation, prompts and kinds of graphs. It compares the exact and
+the spectral solver, for the diffused affinity (the paper's RAD) and for the weighted mean graph
+(the default), with the plain eigenvectors of the mean graph. The number of clusters is given.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from nouncut.compute.eigen import top_eigenpairs
 from nouncut.method.ensemble import ensemble_graphs
 from nouncut.method.graphs import (
     even_mean,
+    excluded_images,
     mean_graph,
-    neighbor_graph,
     normalize_graph,
-    stray_images,
-    symmetrize_graph,
+    symmetric_graphs,
 )
 from nouncut.method.labels import assign_labels
 from nouncut.method.search import search_neighbors
@@ -45,7 +44,7 @@ METHODS = ("RAD exact", "RAD spectral", "mean exact", "mean spectral", "plain me
 
 
 class Drawn(NamedTuple):
-    """What a made set is like."""
+    """The parameters of a synthetic set."""
 
     images: int
     per_cluster: int
@@ -93,18 +92,15 @@ def make_graphs(drawn: Drawn, seed: int) -> tuple[list[csr_array], NDArray[Any],
     )
     X = data.features
     found = search_neighbors(X, X, data.noun_features, TAU, drawn.neighbors, n_threads=2)
-    graphs = [
-        symmetrize_graph(neighbor_graph(near, len(X)), drawn.graph)  # type: ignore[arg-type]
-        for near in found.neighbors
-    ]
-    kept = np.delete(np.arange(len(X)), stray_images(even_mean(graphs), k))
+    graphs = symmetric_graphs(found.neighbors, neighbors=drawn.graph)  # type: ignore[arg-type]
+    kept = np.delete(np.arange(len(X)), excluded_images(even_mean(graphs), k))
     return [normalize_graph(g[kept][:, kept])[0] for g in graphs], data.labels[kept], k
 
 
 def compare(drawn: Drawn, seed: int) -> Outcome | None:
     graphs, labels, k = make_graphs(drawn, seed)
     if len(labels) < max(2 * k, drawn.images // 2):
-        return None  # Mutual neighbours have left most images alone.
+        return None  # With mutual neighbours most images have none.
     vectors: dict[str, NDArray[Any]] = {}
     for name, cut in (("RAD", "diffused"), ("mean", "mean")):
         for solver in ("exact", "spectral"):
@@ -116,9 +112,9 @@ def compare(drawn: Drawn, seed: int) -> Outcome | None:
                 random_state=0,
                 n_threads=2,
             )
-            vectors[f"{name} {solver}"] = found.eigenpairs.vectors
+            vectors[f"{name} {solver}"] = found.cut.eigenpairs.vectors
             if name == "RAD" and solver == "exact":
-                mean = mean_graph(graphs, found.prompt_weights)
+                mean = mean_graph(graphs, found.prompts.weights)
     vectors["plain mean"] = top_eigenpairs(mean, k, tol=1e-4, random_state=0, n_threads=2).vectors
     acc = {name: clustering_scores(labels, assign_labels(v)).acc for name, v in vectors.items()}
     shares = [subspace(vectors[f"{n} exact"], vectors[f"{n} spectral"]) for n in ("RAD", "mean")]
@@ -155,7 +151,7 @@ def table(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="another draw (default: 0)")
-    parser.add_argument("--sets", type=int, help="the first so many only")
+    parser.add_argument("--sets", type=int, help="only the first of them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     drawn = draw_sets(arguments.seed)[: arguments.sets]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from _setting import print_result, setting
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.method.candidates import noun_factors
-from nouncut.method.cells import near_blocks
+from nouncut.method.candidates import near_blocks, noun_factors
 from nouncut.method.kernel import noun_probabilities
 from nouncut.method.neighbors import search_blocks
 from nouncut.paper.synthetic import make_clip_like

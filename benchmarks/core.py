@@ -19,7 +19,7 @@ from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
 from nouncut.compute.threads import count_threads
 from nouncut.method.ensemble import ensemble_graphs
-from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.graphs import normalize_graph, symmetric_graphs
 from nouncut.method.kernel import noun_probabilities
 from nouncut.method.labels import assign_labels
 from nouncut.method.neighbors import kernel_neighbors
@@ -27,7 +27,7 @@ from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import ClipLikeData, make_clip_like
 
 TAU, Q, N_CLUSTERS = 0.04, 30, 10
-# How much of an image is its class: overlapping classes, and classes that fall apart.
+# The separation of overlapping and of clear classes.
 DATA = {"overlapping": 0.2, "clear": 0.45}
 
 
@@ -41,8 +41,7 @@ def prompt_graphs(data: ClipLikeData) -> list[csr_array]:
     threads = count_threads(-1)
     probabilities = noun_probabilities(data.features, data.noun_features, TAU, threads)
     found = kernel_neighbors(data.features, probabilities, Q, n_threads=threads)
-    directed = [neighbor_graph(neighbors, len(data.features)) for neighbors in found]
-    return [normalize_graph(symmetrize_graph(graph))[0] for graph in directed]
+    return [normalize_graph(graph)[0] for graph in symmetric_graphs(found)]
 
 
 def compare_solvers(n_images: int, repeats: int) -> dict[str, Any]:
@@ -62,15 +61,15 @@ def compare_solvers(n_images: int, repeats: int) -> dict[str, Any]:
     exact_seconds, exact = timed(lambda: solve("exact"))
     spectral = [timed(lambda: solve("spectral")) for _ in range(repeats)]
     seconds, fast = float(np.median([elapsed for elapsed, _ in spectral])), spectral[0][1]
-    labels = [assign_labels(found.eigenpairs.vectors) for found in (exact, fast)]
+    labels = [assign_labels(found.cut.eigenpairs.vectors) for found in (exact, fast)]
     return {
         "images": n_images,
         "exact (s)": exact_seconds,
         "spectral (s)": seconds,
         "ratio": exact_seconds / seconds,
         "ARI of labels": float(adjusted_rand_score(*labels)),
-        "weights differ by": float(np.abs(exact.prompt_weights - fast.prompt_weights).max()),
-        "H differs by": float(np.abs(fast.losses / exact.losses - 1).max()),
+        "weights differ by": float(np.abs(exact.prompts.weights - fast.prompts.weights).max()),
+        "H differs by": float(np.abs(fast.prompts.losses / exact.prompts.losses - 1).max()),
     }
 
 
@@ -106,7 +105,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="runs per figure (default: 3)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    compare_solvers(450, 1)  # Compile first: users pay for it once per installation.
+    compare_solvers(450, 1)  # Compiles; users wait for that once per installation.
     sizes = (400, 600) if arguments.quick else (500, 1000, 2000, 4000)
     largest = 1000 if arguments.quick else 10_000
     result = setting("scipy", "scikit-learn") | {

@@ -1,7 +1,7 @@
-"""How often the number of clusters is found: on made data, and on folders of photographs.
+"""How often the number of clusters is found, on synthetic data and folders of photographs.
 
 Run it with ``python benchmarks/counting.py [FOLDER ...]``, each folder holding one sub-folder per
-class. Labels are used to judge the counts only. The largest gap between eigenvalues is given for
+class. Labels are only used to judge the counts. The largest gap between eigenvalues is shown for
 comparison.
 """
 
@@ -21,13 +21,7 @@ from _setting import print_result, setting
 from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
 from nouncut.compute.rows import unit_rows
 from nouncut.method.count import count_clusters
-from nouncut.method.graphs import (
-    choose_neighbors,
-    even_mean,
-    neighbor_graph,
-    normalize_graph,
-    symmetrize_graph,
-)
+from nouncut.method.graphs import choose_neighbors, normalized_mean, symmetric_graphs
 from nouncut.method.kernel import noun_probabilities
 from nouncut.method.labels import assign_labels
 from nouncut.method.neighbors import kernel_neighbors
@@ -35,32 +29,30 @@ from nouncut.method.temperature import choose_tau
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
 
-# A third of the made nouns have no class, every third one: with a multiple of three, every third
-# class would be without a noun.
+# Every third synthetic noun has no class: with a multiple of three, every third class would have no
+# noun.
 NUMBERS = (2, 4, 5, 8, 10, 14, 20, 28, 40, 50, 59)
 SEPARATIONS = (0.25, 0.35, 0.45)
 IMAGES_PER_CLASS = (25, 60)
 FEWEST_IMAGES = 200
 MAX_CLUSTERS = 100
 PUBLISHED_TAU = 0.04
-# The score was settled on other made sets than these.
+# The score was chosen on other synthetic sets than these.
 FIRST_SEED = 100
-# Where even the right number gives other clusters than the classes, no count can be right.
+# If even the right number gives other clusters than the classes, no count can be right.
 CUT_ACCURACY = 0.8
 
 
 def ensembled_graph(
     visual: NDArray[Any], semantic: NDArray[Any], prompts: list[NDArray[Any]], tau: float | None
 ) -> csr_array:
-    """Return the graph in which clusters are counted, as the product makes it."""
+    """Return the graph in which the estimator counts clusters."""
     probabilities: list[NDArray[Any]] = []
     if prompts:
         tau = choose_tau(semantic, prompts) if tau is None else tau
         probabilities = noun_probabilities(semantic, prompts, tau)
     found = kernel_neighbors(visual, probabilities, choose_neighbors(len(visual)))
-    directed = [neighbor_graph(neighbors, len(visual)) for neighbors in found]
-    mean = even_mean([normalize_graph(symmetrize_graph(graph))[0] for graph in directed])
-    return normalize_graph(mean)[0]
+    return normalized_mean(symmetric_graphs(found))
 
 
 def count(graph: csr_array, classes: NDArray[Any]) -> dict[str, Any]:
@@ -119,13 +111,13 @@ def summaries(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
             title = f"{fifth / 5:.1f} to {(fifth + 1) / 5:.1f}"
             bands.append({"confidence": title} | accuracy(chosen))
     return {
-        f"Made data ('separable': ACC >= {CUT_ACCURACY} with the right number)": kinds,
+        f"Synthetic data ('separable': ACC >= {CUT_ACCURACY} with the right number)": kinds,
         "By confidence": bands,
     }
 
 
 def photograph_counts(folder: Path, encoder: Any) -> Iterator[dict[str, Any]]:
-    # Made data need none of this, nor the packages behind it.
+    # Synthetic data need none of these packages.
     from nouncut import encode_nouns
     from nouncut.words.prompts import PROMPTS
     from quality import Photographs
@@ -136,7 +128,7 @@ def photograph_counts(folder: Path, encoder: Any) -> Iterator[dict[str, Any]]:
     yield (
         about | {"nouns": "none"} | count(ensembled_graph(visual, semantic, [], None), data.classes)
     )
-    # The filter wants a number of clusters; it must not be given the right one.
+    # The filter needs a number of clusters, and must not know the right one.
     data.n_clusters = round((len(visual) / 2) ** 0.5)
     nouns = data.nouns("tac", seed=0)
     prompts = encode_nouns(nouns, PROMPTS, encoder)
@@ -148,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="folders with a folder per class")
     parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
-    parser.add_argument("--seeds", type=int, default=2, help="made sets of a kind (default: 2)")
+    parser.add_argument("--seeds", type=int, default=2, help="synthetic sets per kind (default: 2)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     result = setting("scikit-learn")

@@ -1,8 +1,8 @@
 """From a thousand eigenvectors to labels: ours beside scikit-learn's.
 
-``python benchmarks/labels.py`` makes orthonormal vectors of known classes, turned at random and
-with noise, and times every way of assigning labels. What takes longer than ``--limit`` seconds is
-reported as capped.
+``python benchmarks/labels.py`` makes orthonormal vectors of known classes, with a random rotation
+and noise, and times every way of assigning labels. Methods that take longer than ``--limit``
+seconds are reported as capped.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def make_vectors(n_images: int, n_clusters: int) -> tuple[NDArray[np.float32], N
     classes = rng.integers(0, n_clusters, n_images)
     rows = rng.normal(0, NOISE / np.sqrt(n_clusters), (n_images, n_clusters)).astype(np.float32)
     rows[np.arange(n_images), classes] += 1
-    turned = np.linalg.qr(rng.normal(size=(n_clusters, n_clusters)))[0].astype(np.float32)
-    return np.linalg.qr(rows @ turned)[0].astype(np.float32), classes
+    rotation = np.linalg.qr(rng.normal(size=(n_clusters, n_clusters)))[0].astype(np.float32)
+    return np.linalg.qr(rows @ rotation)[0].astype(np.float32), classes
 
 
 def directions(vectors: NDArray[Any]) -> NDArray[Any]:

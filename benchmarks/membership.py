@@ -1,9 +1,9 @@
-"""How far confidences can be believed, and how often unseen kinds of images are noticed.
+"""Calibration of confidences, and detection of unseen kinds of images.
 
 Run it with ``python benchmarks/membership.py FOLDER [FOLDER ...]``, each folder holding one
-sub-folder per class. Labels are used for scores only. Confidence is compared with the share of
-images that lie in the cluster of their class (clusters matched one to one with classes). For unseen
-kinds a fifth of the classes, and a fifth of the other images, are kept from the clustering.
+sub-folder per class. Labels are only used for scores. Confidence is compared with the share of
+images in the cluster of their class (clusters are matched one to one with classes). For unseen
+kinds a fifth of the classes, and a fifth of the other images, are left out of the clustering.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def made_rows() -> list[dict[str, Any]]:
         groups = group_images(
             data.features, data.features, nouns, None, 10, PUBLISHED_TAU, Settings()
         )
-        rows.append({"data": f"made, separation {separation}"} | calibration(data.labels, groups))
+        rows.append(
+            {"data": f"synthetic, separation {separation}"} | calibration(data.labels, groups)
+        )
     return rows
 
 

@@ -1,7 +1,7 @@
 """How many neighbours every image should keep, by the number of images per cluster.
 
-Run it with ``python benchmarks/neighbors.py [FOLDER ...]``: made sets, and folders of photographs
-with one sub-folder per class. The number of clusters is given; "auto" is what the product chooses.
+Run it with ``python benchmarks/neighbors.py [FOLDER ...]``: synthetic sets, and folders of
+photographs with one sub-folder per class. The number of clusters is given.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     result = setting("scikit-learn")
-    result["ACC by neighbours, made sets (mean of three separations)"] = made_rows()
+    result["ACC by neighbours, synthetic sets (mean of three separations)"] = made_rows()
     if arguments.folders:
         result["ACC by neighbours, photographs"] = photograph_rows(arguments.folders)
     print_result(result, arguments.json)

@@ -1,7 +1,7 @@
-"""New images: where `predict` puts them, against the label of the nearest fitted image.
+"""New images: `predict` against the label of the nearest fitted image.
 
-Run it with ``python benchmarks/new_images.py``. Half of every made set is fitted and the other half
-predicted. Accuracy is that of the best matching of clusters and classes on the fitted half.
+Run it with ``python benchmarks/new_images.py``. Half of every synthetic set is fitted and the other
+half predicted. Accuracy is that of the best matching of clusters and classes on the fitted half.
 """
 
 from __future__ import annotations

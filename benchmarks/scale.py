@@ -1,9 +1,9 @@
 """Time and peak memory of the whole fit from a thousand to a million images, beside scikit-learn.
 
-``python benchmarks/scale.py --size 50k --output scale.jsonl`` measures one size; every method runs
-in a process of its own, and what takes longer than ``--limit`` seconds is reported as capped. What
-takes less than twenty seconds runs five times, and the median counts.
-``python benchmarks/scale.py --draw scale.jsonl docs/scale.svg`` draws what has been measured.
+``python benchmarks/scale.py --size 50k --output scale.jsonl`` measures one size. Every method
+runs in its own process; methods that take longer than ``--limit`` seconds are reported as capped.
+Methods that take less than twenty seconds run five times, and the median is reported.
+``python benchmarks/scale.py --draw scale.jsonl docs/scale.svg`` draws the results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from _setting import print_result, setting
 from nouncut import NTKSpectralClustering
 from nouncut.compute.progress import ProgressLine
 from nouncut.compute.threads import count_threads
-from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.graphs import normalize_graph, symmetric_graphs, symmetrize_graph
 from nouncut.method.search import search_neighbors
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import ClipLikeData, make_clip_like
@@ -38,8 +38,8 @@ TAU, Q = 0.04, 30
 # Single timings of a few seconds are noisy.
 QUICK, REPEATS = 20, 5
 READY = "ready"
-# The last is how much of an image is its class. At 10,000 images in ten classes 0.125 is as hard as
-# CIFAR-10 with CLIP's features, 0.2 as ImageNet-10; 0.3 at 50,000 a little easier than ImageNet.
+# With 10,000 images in ten classes a separation of 0.125 is as hard as CIFAR-10 with CLIP's
+# features, and 0.2 as hard as ImageNet-10; 0.3 with 50,000 images is a little easier than ImageNet.
 CASE = ("images", "classes", "nouns", "prompts", "separation")
 SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "1k": [(1_000, 10, 800, 7, 0.3)],
@@ -53,7 +53,7 @@ SIZES: dict[str, list[tuple[int, int, int, int, float]]] = {
     "200k": [(200_000, 1_000, 10_000, 7, 0.3)],
     "1m": [(1_000_000, 100, 2_000, 2, 0.45)],
 }
-# Beyond these sizes a method would not end, or would not fit.
+# Larger sets would take too much time or memory.
 LARGEST = {
     "nouncut": 10**9,
     "nouncut, RAD": 100_000,
@@ -77,7 +77,7 @@ def make_data(case: list[float]) -> ClipLikeData:
 
 
 class Stages:
-    """Show progress, and note when every stage ends."""
+    """Show progress, and record the time of every stage."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
@@ -113,7 +113,7 @@ def ready_graph(data: ClipLikeData) -> csr_array:
     """Return the graph of the first prompt, found by our own search."""
     images, threads = data.features, count_threads(-1)
     found = search_neighbors(images, images, data.noun_features[:1], TAU, Q, n_threads=threads)
-    return symmetrize_graph(neighbor_graph(found.neighbors[0], len(images)))
+    return symmetric_graphs(found.neighbors)[0]
 
 
 def cut_with_scikit_learn(graph: csr_array, n_clusters: int) -> Any:
@@ -125,7 +125,7 @@ def cut_with_scikit_learn(graph: csr_array, n_clusters: int) -> Any:
 
 
 def cut_with_arpack(graph: csr_array, n_clusters: int) -> Any:
-    """Do what scikit-learn does, but without its factorisation, which fills up for large graphs."""
+    """Cut as scikit-learn does, but without its factorisation, which is dense for large graphs."""
     normalized, degrees = normalize_graph(graph)
     start = np.random.default_rng(0).uniform(-1, 1, len(degrees))
     _, vectors = eigsh(normalized, n_clusters, which="LA", tol=0, v0=start)
@@ -133,7 +133,7 @@ def cut_with_arpack(graph: csr_array, n_clusters: int) -> Any:
 
 
 def plain_graph(data: ClipLikeData) -> csr_array:
-    """Build the graph of the first prompt as the paper's formulas read, row by row in NumPy."""
+    """Build the graph of the first prompt from the paper's formulas, in plain NumPy."""
     images = data.features
     logits = images @ data.noun_features[0].T / TAU
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -154,7 +154,7 @@ def plain_graph(data: ClipLikeData) -> csr_array:
 
 
 def measure(method: str, case: list[float]) -> dict[str, Any]:
-    """Run a method in this process and return what it took."""
+    """Run a method in this process and return its time, memory and scores."""
     data, n_clusters = make_data(case), int(case[1])
     if method == "nouncut":
         warm_up()
@@ -195,7 +195,7 @@ def measure_apart(method: str, case: tuple[Any, ...], limit: float) -> dict[str,
     command = [sys.executable, __file__, "--measure", method, json.dumps(case)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        # What comes before (data, a ready graph) does not count.
+        # Data and a ready graph do not count.
         while process.stdout.readline().strip() != READY:
             if process.poll() is not None:
                 raise RuntimeError(f"{method} failed.")

@@ -1,4 +1,4 @@
-"""A drawing of time and memory against the number of images."""
+"""A figure of time and memory against the number of images."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def _panel(rows: Sequence[dict[str, Any]], key: str, unit: str, left: int) -> st
     low_x, high_x = np.floor(x.min()), np.ceil(x.max())
     low_y, high_y = np.floor(y.min()), np.ceil(y.max())
 
-    def place(log_x: float, log_y: float) -> tuple[float, float]:
+    def point(log_x: float, log_y: float) -> tuple[float, float]:
         across = left + WIDTH * (log_x - low_x) / max(1, high_x - low_x)
         return across, TOP + HEIGHT * (1 - (log_y - low_y) / max(1, high_y - low_y))
 
     parts = []
     for tick in np.arange(low_x, high_x + 1):
-        across, down = place(tick, low_y)
+        across, down = point(tick, low_y)
         parts.append(f'<path d="M{across:.0f} {TOP}V{down:.0f}" stroke="#e5e5e5"/>')
         parts.append(_text(across, down + 16, f"{10**tick:,.0f}", "middle"))
     for tick in np.arange(low_y, high_y + 1):
-        across, down = place(low_x, tick)
+        across, down = point(low_x, tick)
         parts.append(f'<path d="M{left} {down:.0f}h{WIDTH}" stroke="#e5e5e5"/>')
         parts.append(_text(left - 6, down + 4, f"{10**tick:g}", "end"))
     parts.append(_text(left, TOP - 12, f"{unit}, against images{_slope(rows, key)}", "start"))
     for row, log_x, log_y in zip(rows, x, y, strict=True):
-        across, down = place(log_x, log_y)
+        across, down = point(log_x, log_y)
         colour = COLOURS[row["method"]]
         fill = "#fff" if row.get("capped") else colour
         parts.append(
@@ -81,8 +81,8 @@ def _slope(rows: Sequence[dict[str, Any]], key: str) -> str:
 
 def _legend(rows: Sequence[dict[str, Any]]) -> str:
     parts = []
-    for place, name in enumerate(dict.fromkeys(row["method"] for row in rows)):
-        across, down = LEFT + 150 * place, HEIGHT + 2 * TOP
+    for column, name in enumerate(dict.fromkeys(row["method"] for row in rows)):
+        across, down = LEFT + 150 * column, HEIGHT + 2 * TOP
         parts.append(f'<circle cx="{across}" cy="{down}" r="4" fill="{COLOURS[name]}"/>')
         parts.append(_text(across + 10, down + 4, name, "start"))
     return "".join(parts)

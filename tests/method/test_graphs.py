@@ -6,13 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import block_diag, csr_array, random_array
 
+from nouncut.compute import sparse as sparse_module
+from nouncut.errors import ParameterError
 from nouncut.method.graphs import (
+    excluded_images,
+    expand_graph,
     isolated_images,
     mean_graph,
     normalize_graph,
     normalize_rows,
-    spread_graph,
-    stray_images,
+    stack_graphs,
     symmetrize_graph,
 )
 
@@ -34,7 +37,7 @@ def test_union_and_mutual_are_the_larger_and_the_smaller_direction(seed):
 
 
 def test_unknown_symmetry_is_refused():
-    with pytest.raises(ValueError, match="union"):
+    with pytest.raises(ParameterError, match="`neighbors` must be one of 'union', 'mutual'"):
         symmetrize_graph(directed_graph(0), "both")
 
 
@@ -61,26 +64,36 @@ def test_weightless_graphs_leave_no_edges():
     assert mean_graph([one, two], np.array([1.0, 0.0])).nnz == 3
 
 
-def test_isolated_images_are_strays():
+def test_isolated_images_are_excluded():
     blocks = [np.ones((3, 3)), np.zeros((2, 2)), np.ones((2, 2))]
     graph = csr_array(block_diag(blocks).toarray())
     np.testing.assert_array_equal(isolated_images(graph), [3, 4])
-    np.testing.assert_array_equal(stray_images(graph, n_clusters=2), [3, 4])
+    np.testing.assert_array_equal(excluded_images(graph, n_clusters=2), [3, 4])
 
 
-def test_small_components_are_strays_only_where_there_are_too_many():
+def test_small_components_are_excluded_only_if_there_are_too_many():
     sizes = (40, 30, 2, 2)
     graph = csr_array(block_diag([np.ones((size, size)) for size in sizes]))
-    assert len(stray_images(graph, n_clusters=4)) == 0
-    np.testing.assert_array_equal(stray_images(graph, n_clusters=2), [70, 71, 72, 73])
+    assert len(excluded_images(graph, n_clusters=4)) == 0
+    np.testing.assert_array_equal(excluded_images(graph, n_clusters=2), [70, 71, 72, 73])
     # With one cluster wanted, only the largest component is cut; the others are placed later.
-    np.testing.assert_array_equal(stray_images(graph, n_clusters=1), np.arange(40, 74))
+    np.testing.assert_array_equal(excluded_images(graph, n_clusters=1), np.arange(40, 74))
 
 
-def test_spread_graph_keeps_edges_between_the_same_images():
+def test_expand_graph_keeps_edges_between_the_same_images():
     graph = symmetrize_graph(directed_graph(5))
     images = np.array([0, 3, 4, 7])
     small = graph[images][:, images]
-    spread = spread_graph(csr_array(small), images, 12)
-    np.testing.assert_array_equal(spread[images][:, images].toarray(), small.toarray())
-    assert spread.nnz == small.nnz
+    expanded = expand_graph(csr_array(small), images, 12)
+    np.testing.assert_array_equal(expanded[images][:, images].toarray(), small.toarray())
+    assert expanded.nnz == small.nnz
+
+
+def test_a_stack_holds_every_graph(random_graphs, monkeypatch):
+    graphs = random_graphs(30, 3, seed=0)
+    monkeypatch.setattr(sparse_module, "_WORTH_ORDERING", 0)
+    stack = stack_graphs(graphs)
+    assert np.any(np.diff(stack.order) != 1)
+    for number, graph in enumerate(graphs):
+        own = stack.mean(np.eye(3)[number]).toarray()
+        np.testing.assert_array_equal(own, graph.toarray()[stack.order][:, stack.order])

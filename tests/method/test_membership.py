@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from nouncut.compute.eigen import top_eigenpairs
 from nouncut.compute.rows import unit_rows
-from nouncut.method.extension import cluster_centers, nearest_center
+from nouncut.errors import ParameterError
 from nouncut.method.graphs import even_mean, neighbor_graph, normalize_graph, symmetrize_graph
-from nouncut.method.labels import assign_labels
+from nouncut.method.labels import assign_labels, cluster_centers, nearest_center
 from nouncut.method.membership import cluster_membership, membership_temperature, outliers
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like
@@ -161,7 +161,7 @@ def test_crisper_clusters_have_a_lower_temperature():
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
 def test_a_temperature_must_be_positive(temperature):
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ParameterError, match="`temperature` must be a number above 0"):
         cluster_membership(np.eye(2), np.eye(2), temperature=temperature)
 
 

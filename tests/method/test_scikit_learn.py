@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nouncut import NTKSpectralClustering
+from nouncut.errors import ParameterError
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
 
@@ -65,18 +66,18 @@ def test_a_ready_graph_is_cut(data, container):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.ones((3, 2)), "as many columns as rows"),
+        (np.ones((3, 2)), "must be square"),
         (np.array([[0, -1.0], [-1.0, 0]]), "negative weights"),
         (np.array([[0, 1.0], [0, 0]]), "not symmetric"),
     ],
 )
 def test_a_graph_that_is_none_is_refused(graph, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ParameterError, match=message):
         NTKSpectralClustering(2, affinity="precomputed").fit(graph)
 
 
 def test_nouns_have_no_place_beside_a_ready_graph(data):
-    with pytest.raises(ValueError, match="precomputed"):
+    with pytest.raises(ParameterError, match="precomputed"):
         NTKSpectralClustering(2, affinity="precomputed").fit(
             np.ones((3, 3)), noun_features=data.noun_features
         )

@@ -5,11 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from nouncut.method import cells as cells_module
 from nouncut.method import search as search_module
-from nouncut.method.candidates import candidate_pairs, noun_factors
-from nouncut.method.cells import near_blocks
-from nouncut.method.kernel import noun_probabilities
+from nouncut.method.candidates import candidate_pairs, near_blocks, noun_factors
+from nouncut.method.kernel import Kernel, noun_probabilities
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.method.search import query_neighbors, search_neighbors
 from nouncut.paper.synthetic import make_clip_like
@@ -37,14 +35,13 @@ def search(data, **options):
     return search_neighbors(data.features, data.features, data.noun_features, TAU, Q, **options)
 
 
-@pytest.mark.parametrize("cells_from", [10**6, 1000], ids=["all pairs", "near cells"])
-def test_candidates_hold_the_true_neighbors(data, truth, cells_from, monkeypatch):
-    monkeypatch.setattr(search_module, "_CELLS_FROM", cells_from)
-    found = search(data, method="candidates")
-    assert found.method == ("candidates" if cells_from > 1500 else "cells")
+@pytest.mark.parametrize("method", ["candidates", "cells"])
+def test_candidates_hold_the_true_neighbors(data, truth, method):
+    found = search(data, method=method)
+    assert found.method == method
     recalls = [recall(own, true) for own, true in zip(found.neighbors, truth, strict=True)]
     assert np.mean(recalls) >= 0.995
-    # What the search says about itself is measured on some images only.
+    # The search measures its recall on some images only.
     assert abs(found.recall - np.mean(recalls)) < 0.01
 
 
@@ -56,10 +53,9 @@ def test_values_of_candidates_are_those_of_the_kernel(data, truth):
         np.testing.assert_allclose(own.values[same], true.values[same], rtol=1e-3)
 
 
-@pytest.mark.parametrize("cells_from", [10**6, 1000])
-def test_candidates_do_not_depend_on_threads(data, cells_from, monkeypatch):
-    monkeypatch.setattr(search_module, "_CELLS_FROM", cells_from)
-    one, two = (search(data, method="candidates", n_threads=n) for n in (1, 2))
+@pytest.mark.parametrize("method", ["candidates", "cells"])
+def test_candidates_do_not_depend_on_threads(data, method):
+    one, two = (search(data, method=method, n_threads=n) for n in (1, 2))
     for left, right in zip(one.neighbors, two.neighbors, strict=True):
         np.testing.assert_array_equal(left.indices, right.indices)
         np.testing.assert_array_equal(left.values, right.values)
@@ -72,6 +68,8 @@ def test_auto_is_exact_for_few_images_and_says_so(data, truth, monkeypatch):
         np.testing.assert_array_equal(own.indices, true.indices)
     monkeypatch.setattr(search_module, "_BRUTE_FORCE", 0)
     assert search(data).method == "candidates"
+    monkeypatch.setattr(search_module, "_CELLS_FROM", 1000)
+    assert search(data).method == "cells"
 
 
 def test_candidates_without_nouns_are_the_neighbors(data):
@@ -113,7 +111,8 @@ def test_cells_cover_all_images_and_blocks_come_once(data):
 def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
     monkeypatch.setattr(search_module, "_QUERIES_AT_ONCE", 40)
     features, new = data.features[:1400], data.features[1400:]
-    found = query_neighbors(features, features, data.noun_features, TAU, Q, (new, new), n_threads=2)
+    kernel = Kernel(features, features, data.noun_features, TAU)
+    found = query_neighbors(kernel, Q, new, new, n_threads=2)
     probabilities, own = (
         noun_probabilities(rows, data.noun_features, TAU) for rows in (features, new)
     )
@@ -124,17 +123,17 @@ def test_queries_equal_the_search_with_everything_in_memory(data, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.5])
-def test_little_room_changes_nothing_but_the_time(share):
+def test_little_memory_changes_only_the_time(share):
     data = make_clip_like(600, 10, n_nouns=60, n_prompts=2, separation=0.45, random_state=0)
-    room = share * 2 * data.features.shape[0] * len(data.noun_features[0])
+    max_bytes = share * 2 * data.features.shape[0] * len(data.noun_features[0])
     all_at_once = search(data, method="candidates")
-    in_parts = search(data, method="candidates", max_bytes=room)
+    in_parts = search(data, method="candidates", max_bytes=max_bytes)
     for left, right in zip(all_at_once.neighbors, in_parts.neighbors, strict=True):
         assert np.mean(left.indices == right.indices) > 0.999
         np.testing.assert_allclose(left.values, right.values, rtol=1e-4)
 
 
-def test_without_room_for_brute_force_auto_takes_candidates(data):
+def test_without_memory_for_brute_force_auto_uses_candidates(data):
     assert search(data, max_bytes=10**6).method == "candidates"
 
 
@@ -157,9 +156,8 @@ def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, m
 def test_cells_that_miss_neighbors_give_way_to_all_pairs(monkeypatch):
     """Many small classes: with fewer cells than classes, alike images end up in different cells."""
     data = make_clip_like(3000, 150, n_prompts=2, separation=0.5, random_state=0)
-    monkeypatch.setattr(search_module, "_CELLS_FROM", 1000)
-    monkeypatch.setattr(cells_module, "_FEWEST_NEAR", 2)
-    monkeypatch.setattr(search_module, "near_blocks", partial(near_blocks, cell_size=100))
-    found = search(data, method="candidates", n_threads=2)
+    few_cells = partial(near_blocks, cell_size=100, fewest_near=2)
+    monkeypatch.setattr(search_module, "near_blocks", few_cells)
+    found = search(data, method="cells", n_threads=2)
     assert found.method == "candidates"
     assert found.recall >= 0.995

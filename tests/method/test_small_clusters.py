@@ -1,6 +1,8 @@
-"""Small clusters, dense graphs and new images: where the fast way used to fail."""
+"""Small clusters, dense graphs and new images: where the spectral solver used to fail."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from nouncut.paper.synthetic import make_clip_like
 HARD = [(300, 5, 100), (500, 50, 30), (200, 40, 30), (500, 50, "auto"), (200, 40, "auto")]
 
 
+@cache
 def fitted(n_images, n_clusters, n_neighbors, **options):
     data = make_clip_like(2 * n_images, n_clusters, n_prompts=3, random_state=1)
     model = NTKSpectralClustering(

@@ -1,4 +1,4 @@
-"""Functions of a sparse symmetric matrix, applied to vectors without forming them."""
+"""Functions of a sparse symmetric matrix, applied to vectors by Chebyshev series."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute.products import apply_series
+from nouncut.compute.sparse import apply_series
 
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 _MAX_DEGREE = 64
-# A series needs an interval of some width, even where all eigenvalues are the same.
+# A series needs an interval of some width, even if all eigenvalues are equal.
 _NARROWEST = 1e-3
 _MOST_NOISE = 1e-2
 
@@ -29,11 +29,8 @@ def apply_functions(
     tol: float = 1e-5,
     n_threads: int = 1,
 ) -> list[NDArray[Any]]:
-    """Apply functions of a symmetric matrix to a block of vectors.
-
-    Every function is expanded in Chebyshev polynomials on the interval; one recurrence, that is
-    one sparse product per degree, serves all functions.
-    """
+    """Return ``f(S) @ block`` for every function f; `interval` holds S's relevant eigenvalues."""
+    # One recurrence, that is one sparse product per degree, serves all functions.
     low, high = interval
     interval = low, max(high, low + _NARROWEST)
     series = _expand(functions, interval, tol)
@@ -46,7 +43,7 @@ def apply_functions(
 def _expand(
     functions: Sequence[Function], interval: tuple[float, float], tol: float
 ) -> NDArray[np.float64]:
-    """Return Chebyshev series of the functions, of the degree that the tolerance needs."""
+    """Return the functions' Chebyshev series, cut off where coefficients fall below `tol`."""
     series = np.array(
         [
             chebyshev.chebinterpolate(partial(_on_unit_interval, function, interval), _MAX_DEGREE)
@@ -58,7 +55,7 @@ def _expand(
 
 
 def _grows_too_much(degree: int, interval: tuple[float, float], rounding: float) -> bool:
-    """Tell whether the rounding of vectors up to an eigenvalue of 1 would drown the result."""
+    """Tell whether rounding errors along eigenvalues up to 1 would swamp the result."""
     low, high = interval
     reach = max(1.0, (2 - low - high) / (high - low))
     return bool(degree * np.arccosh(reach) + np.log(rounding) > np.log(_MOST_NOISE))

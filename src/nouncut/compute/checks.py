@@ -1,8 +1,10 @@
-"""Checks of parameters that several packages share."""
+"""Checks of parameters, and warnings, that several packages share."""
 
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 
@@ -32,3 +34,11 @@ def check_nouns(nouns: Sequence[str], n_nouns: int) -> list[str]:
             f"`nouns` has {len(nouns)} words, but `noun_features` has {n_nouns} rows."
         )
     return [str(noun) for noun in nouns]
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and show the line that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("nouncut."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -1,4 +1,4 @@
-"""Products of tall matrices, the same to the last bit for any number of threads."""
+"""Products of tall dense matrices, the same to the last bit for any number of threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nouncut.compute.threads import blas_threads, run_tasks
 
 _ROWS_AT_ONCE = 2048
-# So many partial sums are kept at once.
+# Partial sums of inner products.
 _N_PARTS = 8
 
 
@@ -21,7 +21,7 @@ def inner_products(
     *,
     multiply_in: type[np.floating[Any]] = np.float64,
 ) -> NDArray[np.float64]:
-    """Return ``X^T Y``, summed in double precision whatever the precision of the factors."""
+    """Return ``X^T Y`` (or ``X^T X``), summed in double precision."""
     n, k = X.shape
     m = k if Y is None else Y.shape[1]
     length = max(_ROWS_AT_ONCE, -(-n // _N_PARTS))
@@ -46,7 +46,7 @@ def tall_product(
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Return ``X R`` for a tall X and a small R, in the precision of X."""
+    """Return ``X R`` for a small R, in the precision of X; `out` may be X itself."""
     R = np.ascontiguousarray(R, dtype=X.dtype)
     result = np.empty((len(X), R.shape[1]), dtype=X.dtype) if out is None else out
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and disk errors in words.
+"""Atomic writing of files, and messages for disk errors.
 
 A file is first written beside its final path, under a name that ends in `NEW_SUFFIX`; `install`
 then renames it in one step.
@@ -86,14 +86,14 @@ def install(path: Path, *, replace: bool = True) -> None:
 
 
 def remove_waiting(folder: Path) -> None:
-    """Remove waiting files that an interrupted writer left behind."""
+    """Remove temporary files that an interrupted writer left behind."""
     for path in folder.glob(f"*{NEW_SUFFIX}"):
         with suppress(FileNotFoundError):
             path.unlink()
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array beside `path` in NumPy's format, in pieces; it may be memory-mapped."""
+    """Write a .npy file as `new_file` does, in pieces: the array may be memory-mapped."""
     if array.dtype.hasobject:
         raise ValueError(f"{path.stem!r} holds Python objects, and arrays are never pickled.")
     flat = np.asarray(array, order="C").reshape(-1)
@@ -121,25 +121,25 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def explained_writing(what: str, place: AnyPath, instead: str) -> Iterator[None]:
-    """Turn errors of the disk into an `OutputError` with a remedy."""
+def explained_writing(what: str, path: AnyPath, instead: str) -> Iterator[None]:
+    """Turn an OSError into an `OutputError` that says what to do."""
     try:
         yield
     except NouncutError:
         raise
     except OSError as error:
-        raise OutputError(_explanation(error, what, printable_path(place), instead)) from error
+        raise OutputError(_explanation(error, what, printable_path(path), instead)) from error
 
 
-def _explanation(error: OSError, what: str, place: str, instead: str) -> str:
+def _explanation(error: OSError, what: str, path: str, instead: str) -> str:
     words = describe_error(error)
     if error.errno in FULL:
         return (
-            f"No room left for {what} in {place} ({words}). What was there before is intact. Free "
+            f"No room left for {what} in {path} ({words}). What was there before is intact. Free "
             f"some space, or {instead}."
         )
     if error.errno in FORBIDDEN:
-        return f"{place} cannot be written to ({words}). Change its permissions, or {instead}."
+        return f"{path} cannot be written to ({words}). Change its permissions, or {instead}."
     if error.errno in _IN_THE_WAY:
-        return f"{place} cannot be used: a file is in the way ({words}). Remove it, or {instead}."
-    return f"{place} cannot be used ({words}). Check the drive, or {instead}."
+        return f"{path} cannot be used: a file is in the way ({words}). Remove it, or {instead}."
+    return f"{path} cannot be used ({words}). Check the drive, or {instead}."

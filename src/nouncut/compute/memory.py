@@ -1,4 +1,4 @@
-"""How much memory is left."""
+"""Memory that is free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be allocated without swapping."""
+    """Return the bytes that can be allocated without swapping; None if unknown."""
     known = [size for size in (_system_memory(), _container_memory()) if size is not None]
     return min(known) if known else None
 
@@ -21,7 +21,7 @@ def _system_memory() -> int | None:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     try:
-        # Elsewhere (macOS) half of all memory is a fair guess of what is free.
+        # On macOS we guess that half of all memory is free.
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, OSError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""How far a long stage is, and how long it will take."""
+"""Progress of long stages, with the time left."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-# Called with the stage, how much of it is done, and how much there is.
+# Called with the name of the stage, the number of steps done, and their total.
 Progress = Callable[[str, int, int], None]
 
 _QUIET_SECONDS = 2.0
 
 
 class ProgressLine:
-    """Show the progress of stages on one line, with the time that is left.
+    """Write progress to a stream; stages under two seconds are skipped.
 
-    Stages that take less than two seconds are not mentioned. On a terminal the line is renewed;
-    elsewhere a stage gets one line when it ends.
+    A terminal shows one line that is redrawn; a file gets one line at the end of each stage.
     """
 
     def __init__(
@@ -28,7 +27,7 @@ class ProgressLine:
         self._start = clock()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report progress."""
+        """Report that `done` of `total` steps of a stage are done."""
         now = self._clock()
         # A stage begins when the one before it ends.
         elapsed = now - self._start
@@ -50,11 +49,11 @@ class ProgressLine:
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Take note of progress and say nothing."""
+    """Ignore progress."""
 
 
 def shown_seconds(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Return a duration such as "45 s", "3 min 5 s" or "2 h 10 min"."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""The softmax of rows, compiled: one pass for the powers and their sum, one for the quotients."""
+"""The softmax of rows, compiled for single precision."""
 
 from __future__ import annotations
 
@@ -15,12 +15,26 @@ _C1, _C2, _C3 = (np.float32(c) for c in (np.log(2), np.log(2) ** 2 / 2, np.log(2
 _C4, _C5 = np.float32(np.log(2) ** 4 / 24), np.float32(np.log(2) ** 5 / 120)
 _C6 = np.float32(np.log(2) ** 6 / 720)
 _ONE = np.float32(1)
-# Colder softmax would be the same: all on the largest.
+# At lower temperatures nothing changes: the maximum has all the weight.
 _COLDEST = 1e-30
 # The smallest normal power of two.
 _LOWEST = np.float32(-126)
 
 
+def softmax_rows(X: NDArray[Any], tau: float) -> None:
+    """Replace every row x by ``softmax(x / tau)``, in place."""
+    tau = max(tau, _COLDEST)
+    if X.dtype == np.float32:
+        _softmax(X, np.float32(_LOG2_E / tau))
+        return
+    X -= X.max(axis=1, keepdims=True)
+    X /= X.dtype.type(tau)
+    np.exp(X, out=X)
+    X /= X.sum(axis=1, keepdims=True)
+
+
+# fastmath lets the compiler vectorise the sum of a row, always in the same way.
+@njit(nogil=True, cache=True, fastmath=True)
 def _softmax(X: Any, factor: Any) -> None:
     for row in range(X.shape[0]):
         largest = X[row, 0]
@@ -40,19 +54,3 @@ def _softmax(X: Any, factor: Any) -> None:
         share = _ONE / total
         for column in range(X.shape[1]):
             X[row, column] *= share
-
-
-# Without strict order the sums of a row are taken several at a time, always in the same way.
-_compiled_softmax = njit(nogil=True, cache=True, fastmath=True)(_softmax)
-
-
-def softmax_rows(X: NDArray[Any], tau: float) -> None:
-    """Replace every row x by ``softmax(x / tau)``."""
-    tau = max(tau, _COLDEST)
-    if X.dtype == np.float32:
-        _compiled_softmax(X, np.float32(_LOG2_E / tau))
-        return
-    X -= X.max(axis=1, keepdims=True)
-    X /= X.dtype.type(tau)
-    np.exp(X, out=X)
-    X /= X.sum(axis=1, keepdims=True)

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` stands for."""
+    """Return the number of threads for an `n_jobs` as in scikit-learn."""
     return int(effective_n_jobs(n_jobs))
 
 
@@ -34,23 +34,23 @@ if hasattr(os, "register_at_fork"):
 def run_tasks(
     function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int
 ) -> list[Result]:
-    """Call `function` on every task, `n_threads` at a time; the first error is raised."""
+    """Return ``function(task)`` for every task, `n_threads` at a time; raise the first error."""
     if n_threads == 1:
         return [function(task) for task in tasks]
     return list(_pool(n_threads).map(function, tasks))
 
 
 def blas_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Limit the threads of BLAS."""
+    """Limit the threads of BLAS within a ``with`` block."""
     return _libraries().limit(limits=n_threads, user_api="blas")  # type: ignore[no-any-return]
 
 
 def all_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Limit the threads of BLAS and OpenMP."""
+    """Limit the threads of BLAS and OpenMP within a ``with`` block."""
     return _libraries().limit(limits=n_threads)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1)
 def _libraries() -> ThreadpoolController:
-    # Looking for them takes longer than many a product.
+    # Finding the loaded libraries takes milliseconds.
     return ThreadpoolController()

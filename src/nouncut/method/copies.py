@@ -1,4 +1,4 @@
-"""Identical images: equal rows of features, found by hashing."""
+"""Copies of images: equal rows of features, found by hashing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def find_originals(*parts: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the first image that equals each image."""
+    """Return the first image with the same rows for every image; itself if it is no copy."""
     _, first, inverse = np.unique(_row_keys(parts), return_index=True, return_inverse=True)
     originals = first[inverse]
     # Different rows with the same key are not copies.
@@ -22,17 +22,17 @@ def find_originals(*parts: NDArray[np.float32]) -> NDArray[np.intp]:
 def match_rows(
     known: tuple[NDArray[np.float32], ...], queries: tuple[NDArray[np.float32], ...]
 ) -> NDArray[np.intp]:
-    """Return the known image that equals each query, -1 where there is none."""
+    """Return the known image with the same rows for every query; -1 if there is none."""
     keys = _row_keys(known)
     order = np.argsort(keys, kind="stable")
-    place = np.searchsorted(keys[order], _row_keys(queries))
-    candidates = order[np.minimum(place, len(order) - 1)]
+    at = np.searchsorted(keys[order], _row_keys(queries))
+    candidates = order[np.minimum(at, len(order) - 1)]
     same = _equal_rows(queries, np.arange(len(candidates)), known, candidates)
     return np.where(same, candidates, -1)
 
 
 def _row_keys(parts: tuple[NDArray[np.float32], ...]) -> NDArray[np.uint64]:
-    """Hash rows: their bits, multiplied by random odd numbers and summed modulo 2^64."""
+    """Hash rows: the sum modulo 2^64 of their bits times random odd numbers."""
     keys = np.zeros(len(parts[0]), np.uint64)
     rng = np.random.default_rng(0)
     for part in parts:
@@ -40,7 +40,7 @@ def _row_keys(parts: tuple[NDArray[np.float32], ...]) -> NDArray[np.uint64]:
         factors += np.uint64(1)
         for first in range(0, len(part), _ROWS_AT_ONCE):
             rows = slice(first, first + _ROWS_AT_ONCE)
-            # Adding zero makes one of the two zeros.
+            # Adding zero turns -0.0 into 0.0.
             bits = (np.ascontiguousarray(part[rows], np.float32) + 0).view(np.uint32)
             keys[rows] += (bits * factors).sum(axis=1, dtype=np.uint64)
     return keys

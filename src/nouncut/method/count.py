@@ -1,8 +1,7 @@
-"""How many clusters a graph has."""
+"""The number of clusters of a graph."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,26 +9,27 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from nouncut.compute.checks import warn_user
 from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
-from nouncut.compute.rows import unit_rows
-from nouncut.method.extension import cluster_centers
-from nouncut.method.labels import assign_labels
+from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.errors import ParameterError
+from nouncut.method.labels import assign_labels, cluster_centers
 
 MAX_CLUSTERS = 100
-# Fewer images than this are too few to speak of a cluster.
+# A cluster has at least this many images.
 _SMALLEST_CLUSTER = 5
-# Numbers closer than this, relatively, are the same answer.
+# Numbers of clusters with a smaller relative difference count as the same answer.
 _SAME_ANSWER = 0.1
-# The mean margin of points without clusters is about this over the root of the number of clusters.
-# Measured for two; the root was chosen on made data, and is generous for many.
+# The mean margin of points without clusters is about this over the root of the number of clusters:
+# measured for two clusters; the root was chosen on synthetic data, and is generous for many.
 _CHANCE_MARGIN = 0.86
-# Scores are means over images; the last digits of eigenvectors do not show in them.
+# Scores are means over images, so eigenvectors need few digits.
 _TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class ClusterCount:
-    """A number of clusters, with what else it might have been."""
+    """A number of clusters, the best candidates with their scores, and a confidence in [0, 1]."""
 
     n_clusters: int
     candidates: tuple[tuple[int, float], ...]
@@ -47,18 +47,18 @@ def count_clusters(
 ) -> ClusterCount:
     """Estimate the number of clusters in a graph, without labels.
 
-    The graph is cut into every number of clusters with the same eigenvectors, computed once, and
-    each cut is scored by the product of three things that a right number has together:
+    The graph is cut into every number of clusters with the same eigenvectors. The score of a cut is
+    the product of three numbers:
 
-    - the clusters say much: the entropy of their sizes, which grows with their number;
-    - the cut costs little: the mean share of a cluster's edges that stay within it;
-    - no image is torn: the mean difference between the cosines to the nearest and the second
-      nearest cluster centre in the space of the eigenvectors, on a scale from 0 for points
-      without any clusters to 1.
+    - information: the entropy of the cluster sizes, which grows with the number of clusters;
+    - retention: the mean share of a cluster's edges that stay within it;
+    - clarity: the mean difference between the cosines to the nearest and the second nearest
+      cluster centre in the space of the eigenvectors, scaled from 0 for points without any
+      clusters to 1.
 
-    Too few clusters mix classes, so that directions lie between centres; too many cut through
-    classes. The largest gap between eigenvalues, the usual answer, stops at the coarsest
-    division of graphs whose classes come in families.
+    Too few clusters mix classes, so images lie between centres; too many cut through classes. The
+    usual criterion, the largest gap between eigenvalues, finds only the coarsest division of
+    classes that come in families.
 
     Parameters
     ----------
@@ -67,25 +67,25 @@ def count_clusters(
     max_clusters : int, default=100
         The largest number tried, and never more than a fifth of the images.
     n_candidates : int, default=5
-        How many candidates to return at most.
+        The most candidates to return.
     eigenpairs : Eigenpairs, optional
-        Leading eigenpairs of the graph, where they are known already; their number bounds the
-        number of clusters. They are used as they are, and no image is left out.
+        Leading eigenpairs of the graph, if they are known already; their number bounds the number
+        of clusters, and no component is left out.
     random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start.
+        Seed of the eigensolver.
     n_threads : int, default=1
         Threads for the sparse products.
 
     Returns
     -------
     ClusterCount
-        The number, the runners-up and a confidence; one cluster where there are too few images
-        for two.
+        The number (1 if there are too few images for two clusters), the best candidates with
+        their scores, and the clarity as a confidence.
 
     Warns
     -----
     UserWarning
-        Where `max_clusters` itself is the best number: there may be more.
+        If `max_clusters` itself is the best number: there may be more.
 
     Examples
     --------
@@ -98,9 +98,9 @@ def count_clusters(
     3
     """
     if max_clusters < 1 or n_candidates < 1:
-        raise ValueError("max_clusters and n_candidates must be at least 1.")
+        raise ParameterError("`max_clusters` and `n_candidates` must be at least 1.")
     if eigenpairs is None:
-        graph = _without_crumbs(graph)
+        graph = _without_small_components(graph)
     else:
         max_clusters = min(max_clusters, len(eigenpairs.values))
     largest = min(max_clusters, graph.shape[0] // _SMALLEST_CLUSTER)
@@ -115,9 +115,8 @@ def count_clusters(
     scores = cuts.prod(axis=1)
     best = int(np.argmax(scores))
     if numbers[best] == max_clusters > 2:
-        warnings.warn(
-            f"The best number of clusters is the largest tried, {max_clusters}: there may be more.",
-            stacklevel=2,
+        warn_user(
+            f"The best number of clusters is the largest tried, {max_clusters}: there may be more."
         )
     return ClusterCount(
         int(numbers[best]),
@@ -126,22 +125,22 @@ def count_clusters(
     )
 
 
-def _without_crumbs(graph: csr_array) -> csr_array:
-    """Drop the components that are too small to be clusters; each would cost an eigenvector."""
+def _without_small_components(graph: csr_array) -> csr_array:
+    """Drop the components that are too small for clusters; each would cost an eigenvector."""
     component = connected_components(graph, directed=False)[1]
     kept = np.flatnonzero(np.bincount(component)[component] >= _SMALLEST_CLUSTER)
     return csr_array(graph[kept][:, kept])
 
 
 def _judge_cut(graph: csr_array, vectors: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the entropy, the retention and the clarity of the cut with these eigenvectors."""
-    # Discretising, several times as costly, finds the same numbers.
+    """Return the entropy, retention and clarity of the cut with these eigenvectors."""
+    # "discretize" takes several times as long and finds the same numbers.
     labels = assign_labels(vectors, "cluster_qr")
     n, n_clusters = len(labels), int(labels.max()) + 1
     if n_clusters < 2:
         return 0.0, 1.0, 0.0
     sizes = np.bincount(labels) / n
-    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, n_clusters))
+    members = label_matrix(labels, n_clusters)
     between = (members.T @ (graph @ members)).toarray()
     retention = np.diag(between) / np.maximum(between.sum(axis=1), np.finfo(np.float64).tiny)
     directions = unit_rows(vectors)

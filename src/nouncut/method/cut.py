@@ -1,8 +1,8 @@
-"""The normalised cut of the diffused affinity, dense or implied by a sparse graph."""
+"""The normalised cut: leading eigenvectors of a mean graph or of the diffused affinity."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,65 +18,60 @@ from nouncut.compute.eigen import (
     spectrum_floor,
     top_eigenpairs,
 )
-from nouncut.compute.patterns import with_entries
-from nouncut.compute.products import sparse_product
 from nouncut.compute.progress import Progress
-from nouncut.method.graphs import normalize_graph
+from nouncut.compute.sparse import reorder, sparse_product, with_entries
+from nouncut.method.diffusion import diffused
+from nouncut.method.graphs import GraphStack, normalize_graph
 
-Cut = Literal["mean", "diffused"]
-
-# Vectors that are nearer to eigenvectors than this give the same labels.
+CutKind = Literal["mean", "diffused"]
+# More accurate eigenvectors give the same labels.
 RESIDUAL = 1e-4
-# Up to here a polynomial of a few degrees is nearly f; multiplying by many vectors would cost more.
+# Below this eigenvalue a polynomial of low degree approximates f well enough.
 _POLYNOMIAL_REACH = 0.5
-# Rounding alone gives an image so much affinity to others.
+# Rounding alone gives an image this affinity to others.
 _NO_DEGREE = 1e-6
 # The diagonal is known to a fraction of a percent.
 _DIAGONAL_ERROR = 1e-3
 _POLYNOMIAL_ERROR: dict[Any, float] = {np.float64: 1e-7, np.float32: 1e-6}
 
 
-def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
-    """Return what diffusion makes of an eigenvalue: ``f(x) = mu / (1 + mu - x^2)``."""
-    # Rounding must not carry an eigenvalue of one across the pole.
-    return np.asarray(mu / (1 + mu - np.minimum(np.square(x), 1)))
-
-
-def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
-    """Return the leading eigenvectors of the normalised affinity between different images."""
-    between = affinity.copy()
-    np.fill_diagonal(between, 0)
-    roots = _inverse_roots(between.sum(axis=1))
-    between *= roots[:, None]
-    between *= roots
-    return top_eigenpairs(between, k).vectors
-
-
-class MeanCut(NamedTuple):
-    """A mean graph, normalised again."""
+class Cut(NamedTuple):
+    """A graph with the eigenvectors that separate its clusters."""
 
     graph: csr_array
-    degrees: NDArray[np.float64]
-    spectrum: NDArray[np.float64]
     eigenpairs: Eigenpairs
+    spectrum: NDArray[np.float64]  # Leading eigenvalues of the graph, more than clusters.
+    mean_degrees: NDArray[np.float64] | None = None  # Divided out of a mean graph, if they were.
+
+    def in_order(self, order: NDArray[np.intp]) -> Self:
+        """Return the cut with its images in another order."""
+        return self._replace(
+            graph=reorder(self.graph, order),
+            eigenpairs=Eigenpairs(self.eigenpairs.values, self.eigenpairs.vectors[order]),
+            mean_degrees=None if self.mean_degrees is None else self.mean_degrees[order],
+        )
 
 
-def cut_mean(
+def cut_graph(
     graph: csr_array,
     k: int,
+    *,
+    normalize: bool = True,
     start: Eigenpairs | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> MeanCut:
-    """Normalise the mean of normalised graphs again and return its leading eigenpairs.
+) -> Cut:
+    """Cut a mean of normalised graphs into k clusters, normalised again unless told otherwise.
 
-    The first normalisation makes images of dense and sparse regions comparable (the anisotropic
-    kernel of diffusion maps, with exponent 1/2 [1]_), the second makes what is left a random walk.
+    The first normalisation makes dense and sparse regions comparable (the anisotropic kernel of
+    diffusion maps, with exponent 1/2); the second makes the graph a random walk again.
     """
-    normalized, degrees = normalize_graph(graph)
+    degrees = None
+    if normalize:
+        graph, degrees = normalize_graph(graph)
     values, vectors = top_eigenpairs(
-        normalized,
+        graph,
         k,
         n_spare=guard_vectors(k),
         tol=RESIDUAL,
@@ -85,12 +80,59 @@ def cut_mean(
         n_threads=n_threads,
         progress=progress,
     )
-    return MeanCut(normalized, degrees, values, Eigenpairs(values[:k], vectors[:, :k]))
+    return Cut(graph, Eigenpairs(values[:k], vectors[:, :k]), values, degrees)
+
+
+def cut_affinity(affinity: NDArray[Any], mean: csr_array, k: int, n_threads: int = 1) -> Cut:
+    """Cut a dense diffused affinity; `mean` is the graph to report."""
+    vectors = dense_cut(affinity, k)
+    spectrum = top_eigenpairs(
+        mean, k, n_spare=guard_vectors(k), tol=RESIDUAL, random_state=0
+    ).values
+    return Cut(mean, Eigenpairs(_rayleigh_quotients(mean, vectors, n_threads), vectors), spectrum)
+
+
+def dense_cut(affinity: NDArray[Any], k: int) -> NDArray[np.float64]:
+    """Return the k leading eigenvectors of the normalised affinity without its diagonal."""
+    between = affinity.copy()
+    np.fill_diagonal(between, 0)
+    roots = _inverse_roots(between.sum(axis=1))
+    between *= roots[:, None]
+    between *= roots
+    return top_eigenpairs(between, k).vectors
+
+
+def cut_implied_affinity(
+    stack: GraphStack,
+    weights: NDArray[np.float64],
+    start: Eigenpairs,
+    k: int,
+    mu: float,
+    *,
+    random_state: np.random.RandomState,
+    n_threads: int = 1,
+) -> Cut:
+    """Cut the diffused affinity without forming it; `start` are eigenpairs of the mean graph."""
+    mean = stack.mean(weights)
+    # Diffusion is steepest at eigenvalues near one, and amplifies errors of their vectors.
+    n_exact = exact_vectors(start, k)
+    accurate = top_eigenpairs(
+        mean,
+        n_exact,
+        n_spare=len(start.values) - n_exact,
+        start=start,
+        random_state=random_state,
+        n_threads=n_threads,
+    )
+    vectors = implied_cut(
+        stack, weights, accurate, k, mu, random_state=random_state, n_threads=n_threads
+    )
+    quotients = _rayleigh_quotients(mean, vectors, n_threads)
+    return Cut(mean, Eigenpairs(quotients, vectors), start.values)
 
 
 def implied_cut(
-    pattern: csr_array,
-    edges: NDArray[np.float64],
+    stack: GraphStack,
     weights: NDArray[np.float64],
     eigenpairs: Eigenpairs,
     k: int,
@@ -99,16 +141,16 @@ def implied_cut(
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
 ) -> NDArray[Any]:
-    """Return what `dense_cut` would for the diffused affinity, without forming it.
+    """Return what `dense_cut` would return for the diffused affinity, without forming it.
 
-    What is cut, ``D^-1/2 (A - diag A) D^-1/2``, has eigenvalues of both signs, most of them tiny.
-    Filters that know the interval of the unwanted ones find the algebraically largest, whatever
-    the sign of the rest; plain subspace iteration would turn to those of largest modulus.
+    ``D^-1/2 (A - diag A) D^-1/2`` has eigenvalues of both signs, most of them tiny. Filters that
+    know the interval of the unwanted ones find the algebraically largest. Plain subspace iteration
+    would find those of largest modulus.
     """
     dtype = eigenpairs.vectors.dtype
-    affinity = _Affinity(pattern, edges, weights, eigenpairs, k, mu, n_threads)
+    affinity = _Affinity(stack, weights, eigenpairs, k, mu, n_threads)
     diagonal = affinity.diagonal()
-    row_sums = affinity(np.ones((pattern.shape[0], 1), dtype)).ravel()
+    row_sums = affinity(np.ones((len(diagonal), 1), dtype)).ravel()
     roots = _inverse_roots(row_sums - diagonal)
     own = (diagonal * roots**2).astype(dtype)[:, None]
     roots = roots.astype(dtype)[:, None]
@@ -119,13 +161,12 @@ def implied_cut(
         image -= own * block
         return image
 
-    # No eigenvalue of the affinity is below f(0), so the rest of the diagonal bounds those of the
+    # The affinity has no eigenvalue below f(0), so the rest of the diagonal bounds those of the
     # cut from below.
     smallest = diffused(np.zeros(1), mu)[0]
     lowest = float(np.max((diagonal - smallest) * roots.ravel() ** 2)) + _DIAGONAL_ERROR
-    operator = implicit_operator(product, -lowest)
-    start = roots * eigenpairs.vectors
-    found = operator_eigenpairs(operator, start, k, random_state=random_state, n_threads=n_threads)
+    operator = implicit_operator(product, -lowest, n_threads)
+    found = operator_eigenpairs(operator, roots * eigenpairs.vectors, k, random_state)
     return found.vectors[:, :k]
 
 
@@ -134,19 +175,24 @@ def exact_vectors(eigenpairs: Eigenpairs, k: int) -> int:
     return max(1, int(np.sum(eigenpairs.values[:k] > _POLYNOMIAL_REACH)))
 
 
-class _Affinity:
-    """The diffused affinity as a function of blocks of vectors.
+def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
+    """Return an upper bound of the eigenvalues after the k-th."""
+    values = eigenpairs.values
+    return float(values[k - 1] if len(values) <= k else min(values[k - 1], values[k] + 0.1))
 
-    With one graph the fixed point of the diffusion is ``f(S)``, with several nearly f of the mean
-    graph S_bar: the series of both begin with ``c (I + P / (1 + mu) + ...)`` where P is the square
-    of S_bar in the one and the mean of the graphs' squares in the other. That difference decides
-    where clusters are small, so the second term is taken as it is.
+
+class _Affinity:
+    """The diffused affinity, as products with blocks of vectors.
+
+    The fixed point of the diffusion is ``f(S)`` for one graph S and nearly ``f(S_bar)`` for several
+    with mean S_bar. Both series begin with ``c (I + P / (1 + mu) + ...)``, where P is the square of
+    S_bar in one and the mean of the graphs' squares in the other. That difference matters for small
+    clusters, so the second term is the exact one.
     """
 
     def __init__(
         self,
-        pattern: csr_array,
-        edges: NDArray[np.float64],
+        stack: GraphStack,
         weights: NDArray[np.float64],
         eigenpairs: Eigenpairs,
         k: int,
@@ -154,11 +200,11 @@ class _Affinity:
         n_threads: int,
     ) -> None:
         dtype = eigenpairs.vectors.dtype
-        self.graph = with_entries(pattern, (weights @ edges))
+        self.graph = stack.mean(weights)
         self.single = self.graph.astype(dtype)
         used = np.flatnonzero(weights)
         self.weights = weights[used]
-        self.prompts = [with_entries(pattern, edges[b].astype(dtype)) for b in used]
+        self.prompts = [with_entries(stack.pattern, stack.edges[b].astype(dtype)) for b in used]
         self.eigenpairs, self.mu, self.n_threads = eigenpairs, mu, n_threads
         self.curvature = mu / (1 + mu) ** 2
         n_exact = exact_vectors(eigenpairs, k)
@@ -166,7 +212,6 @@ class _Affinity:
         self.interval = spectrum_floor(self.graph), rest_ceiling(eigenpairs, n_exact)
 
     def __call__(self, block: NDArray[Any]) -> NDArray[Any]:
-        """Return the product of the affinity and a block of vectors."""
         values, vectors = self.exact
         inside = inner_products(vectors, block, self.n_threads, multiply_in=vectors.dtype.type)
         outside = tall_product(vectors, inside, self.n_threads)
@@ -188,14 +233,14 @@ class _Affinity:
         return result
 
     def _of_the_mean(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """Return f without its second term, which is the prompts'."""
+        """Return f without its second term, which comes from the prompts."""
         return np.asarray(diffused(x, self.mu) - self.curvature * np.square(x))
 
     def diagonal(self) -> NDArray[np.float64]:
         """Return the affinity's diagonal to a fraction of a percent.
 
-        Exact on the leading eigenvectors. On the rest, where eigenvalues are small and f is nearly
-        linear in their squares, f of the mean square serves every image.
+        It is exact on the leading eigenvectors. On the rest, eigenvalues are small and f is nearly
+        linear in their squares, so we take f of their mean square.
         """
         values, vectors = self.eigenpairs
         leading = np.square(vectors, dtype=np.float64)
@@ -208,16 +253,9 @@ class _Affinity:
         return np.asarray(of_the_mean + self.curvature * (spread - squares))
 
 
-def rest_ceiling(eigenpairs: Eigenpairs, k: int) -> float:
-    """Return a value that no eigenvalue after the k-th is above."""
-    values = eigenpairs.values
-    return float(values[k - 1] if len(values) <= k else min(values[k - 1], values[k] + 0.1))
-
-
-def graph_eigenvalues(
-    graph: csr_array, vectors: NDArray[Any], n_threads: int = 1
+def _rayleigh_quotients(
+    graph: csr_array, vectors: NDArray[Any], n_threads: int
 ) -> NDArray[np.float64]:
-    """Return the Rayleigh quotients of vectors in a graph."""
     image = sparse_product(graph.astype(vectors.dtype), vectors, n_threads)
     return np.asarray(np.einsum("ij,ij->j", vectors, image, dtype=np.float64))
 
@@ -227,7 +265,7 @@ def _row_squares(graph: csr_array) -> NDArray[np.float64]:
 
 
 def _inverse_roots(degrees: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the inverse square roots; zero for images whose paths all lead back to themselves."""
+    """Return inverse square roots; zero for images whose paths all lead back to themselves."""
     roots = np.zeros(len(degrees))
     connected = degrees > _NO_DEGREE
     roots[connected] = 1 / np.sqrt(degrees[connected])

@@ -1,9 +1,8 @@
-"""Regularized Affinity Diffusion as published: dense, and the yardstick for the fast solver."""
+"""Regularized Affinity Diffusion as published: dense, and the oracle for the spectral solver."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.compute.memory import available_memory
-from nouncut.compute.products import sparse_product
-from nouncut.method.prompt_weights import simplex_weights
-
-
-@dataclass(frozen=True)
-class ExactDiffusion:
-    """What exact diffusion found."""
-
-    affinity: NDArray[np.float64]
-    prompt_weights: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    objective: NDArray[np.float64]
-    weight_steps: NDArray[np.float64]
+from nouncut.compute.sparse import sparse_product
+from nouncut.method.diffusion import PUBLISHED, DiffusionOptions, PromptWeights, simplex_weights
 
 
 def exact_diffusion_bytes(n_images: int, n_prompts: int) -> int:
@@ -32,16 +20,9 @@ def exact_diffusion_bytes(n_images: int, n_prompts: int) -> int:
 
 
 def exact_diffusion(
-    graphs: Sequence[csr_array],
-    *,
-    mu: float = 0.1,
-    lam: float = 10.0,
-    max_iter: int = 5,
-    max_inner_iter: int = 8,
-    tol: float = 1e-4,
-    n_threads: int = 1,
-) -> ExactDiffusion:
-    """Ensemble normalised graphs by Regularized Affinity Diffusion.
+    graphs: Sequence[csr_array], options: DiffusionOptions = PUBLISHED, n_threads: int = 1
+) -> tuple[NDArray[np.float64], PromptWeights]:
+    """Return the diffused affinity (n_images, n_images) of normalised graphs, and their weights.
 
     Alternates between the affinity (Eq. 13, to its fixed point) and the prompt weights (Eq. 14,
     in closed form), starting from the identity and even weights.
@@ -53,22 +34,25 @@ def exact_diffusion(
     products = [_two_sided(S, affinity, n_threads) for S in graphs]
     objective: list[float] = []
     weight_steps: list[NDArray[np.float64]] = []
-    for _ in range(max_iter):
+    for _ in range(options.max_iter):
         n_steps, change = 0, np.inf
-        while n_steps < max_inner_iter and change >= tol:
-            successor = _affinity_step(products, weights, mu)
+        while n_steps < options.max_inner_iter and change >= options.tol:
+            successor = _affinity_step(products, weights, options.mu)
             change = float(np.linalg.norm(successor - affinity) / np.linalg.norm(affinity))
             affinity = successor
             products = [_two_sided(S, affinity, n_threads) for S in graphs]
             n_steps += 1
         square = float(np.vdot(affinity, affinity))
         losses = np.array([square - float(np.vdot(affinity, P)) for P in products])
-        weights = simplex_weights(losses, lam)
+        weights = simplex_weights(losses, options.lam)
         weight_steps.append(weights)
-        objective.append(_objective(affinity, square, weights, losses, mu, lam))
-        if n_steps == 1 and change < tol:
+        # ||A - I||^2 = ||A||^2 - 2 tr A + n.
+        distance = square - 2 * float(np.trace(affinity)) + n_images
+        penalty = options.lam / 2 * weights @ weights
+        objective.append(float(weights @ losses + options.mu * distance + penalty))
+        if n_steps == 1 and change < options.tol:
             break
-    return ExactDiffusion(affinity, weights, losses, np.array(objective), np.array(weight_steps))
+    return affinity, PromptWeights(weights, losses, np.array(objective), np.array(weight_steps))
 
 
 def _two_sided(S: csr_array, affinity: NDArray[Any], n_threads: int) -> NDArray[Any]:
@@ -79,6 +63,7 @@ def _two_sided(S: csr_array, affinity: NDArray[Any], n_threads: int) -> NDArray[
 def _affinity_step(
     products: Sequence[NDArray[Any]], weights: NDArray[Any], mu: float
 ) -> NDArray[np.float64]:
+    """Return the right-hand side of Eq. 13, with E = I."""
     successor: NDArray[np.float64] = np.zeros_like(products[0])
     for weight, product in zip(weights, products, strict=True):
         if weight:
@@ -87,24 +72,11 @@ def _affinity_step(
     return successor
 
 
-def _objective(
-    affinity: NDArray[Any],
-    square: float,
-    weights: NDArray[Any],
-    losses: NDArray[Any],
-    mu: float,
-    lam: float,
-) -> float:
-    """Return Eq. 9; ``||A - I||^2 = ||A||^2 - 2 tr A + n``."""
-    distance = square - 2 * float(np.trace(affinity)) + len(affinity)
-    return float(weights @ losses + mu * distance + lam / 2 * weights @ weights)
-
-
 def _require_memory(n_images: int, n_prompts: int) -> None:
     needed, free = exact_diffusion_bytes(n_images, n_prompts), available_memory()
     if free is not None and needed > free:
         raise MemoryError(
             f"Exact diffusion of {n_images:,} images and {n_prompts} prompts needs "
             f"{needed / 1e9:,.1f} GB of memory, but {free / 1e9:,.1f} GB are free. "
-            'Use solver="spectral", which never forms an n x n matrix.'
+            'Use `solver="spectral"`, which never forms an n x n matrix.'
         )

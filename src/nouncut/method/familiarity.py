@@ -1,4 +1,4 @@
-"""How much an image looks like the images it is put among."""
+"""Familiarity of new images: how much they look like the known ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from nouncut.compute.rows import unit_rows
 from nouncut.method.neighbors import kernel_neighbors
 
-# One look-alike may be chance; kinds of a handful of images must still be familiar.
-_N_LOOK_ALIKES = 5
+# One similar image may be chance; clusters of a handful of images must still be familiar.
+_N_NEAREST = 5
 _SAMPLE_SIZE = 5000
 _SHARE_UNFAMILIAR = 0.05
 
@@ -19,19 +19,19 @@ _SHARE_UNFAMILIAR = 0.05
 def familiarity(
     features: NDArray[Any], queries: NDArray[Any], *, n_threads: int = 1
 ) -> NDArray[np.float32]:
-    """Return the mean cosine of new images and their five nearest images."""
-    cosines = _nearest_cosines(features, queries, _N_LOOK_ALIKES, n_threads)
+    """Return the mean cosine of every query to its five nearest images."""
+    cosines = _nearest_cosines(features, queries, _N_NEAREST, n_threads)
     return np.asarray(cosines.mean(axis=1))
 
 
 def least_familiarity(features: NDArray[Any], *, n_threads: int = 1) -> float:
-    """Return the familiarity below which an image is of an unseen kind.
+    """Return the familiarity that 95 % of the known images reach among the others.
 
-    It is what all but one in twenty of the known images reach among the others.
+    Images below it are probably of an unseen kind.
     """
     sample = features[:: -(-len(features) // _SAMPLE_SIZE)]
-    # The nearest of all is the image itself.
-    cosines = _nearest_cosines(features, sample, _N_LOOK_ALIKES + 1, n_threads)[:, 1:]
+    # The nearest one is the image itself.
+    cosines = _nearest_cosines(features, sample, _N_NEAREST + 1, n_threads)[:, 1:]
     return float(np.quantile(cosines.mean(axis=1), _SHARE_UNFAMILIAR)) if cosines.size else 0.0
 
 

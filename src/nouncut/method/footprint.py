@@ -1,4 +1,4 @@
-"""How much memory a fit takes, before it takes it."""
+"""An estimate of the memory that a fit needs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from nouncut.method.candidates import RANK, SAMPLE_SIZE
 from nouncut.method.search import can_compare_all
 
 _HALF, _SINGLE, _DOUBLE, _INDEX = 2, 4, 8, 4
-# The input, its unit rows, and these in another order.
+# The input, its unit rows, and the rows in another order.
 _COPIES_OF_FEATURES = 3
-# Numbers that an image has for every candidate: pair, index, products.
+# Numbers per image and candidate: pair, index, products.
 _PER_CANDIDATE, _CANDIDATES_PER_NEIGHBOR = 8, 3
-# A noun has its probability for every sampled image, three times in single and once in double
-# precision, and two more copies of its features.
+# The probabilities of the sampled images exist three times in single and once in double precision;
+# there are two more copies of the noun features.
 _COPIES_OF_NOUNS = 2
-# Of q chosen neighbours come about so many edges per image, in one graph and in all together.
+# Edges per chosen neighbour, in one graph and in the union of all graphs.
 _EDGES, _ALL_EDGES = 1.7, 2.5
 # A graph exists as it was found, normalised, and in the order of the solver.
 _COPIES_OF_GRAPHS = 3
-# Blocks of eigenvectors: before, after, and their images; more vectors than clusters.
+# Blocks of eigenvectors and their images, with more vectors than clusters.
 _BLOCKS, _SPARE_SHARE, _SPARE_LEAST = 10, 1.1, 16
 
 
 class Footprint(NamedTuple):
-    """Bytes that a fit takes at most."""
+    """Bytes that a fit needs at most, by stage; `base` is held throughout."""
 
     base: int
     search: int
@@ -33,12 +33,12 @@ class Footprint(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The peak, with all the probabilities at once."""
+        """The peak with all noun probabilities in memory."""
         return self.base + max(self.search + self.probabilities, self.cut)
 
     @property
     def least(self) -> int:
-        """The peak with hardly any probabilities at once."""
+        """The peak with noun probabilities in the smallest blocks."""
         return self.base + max(self.search, self.cut)
 
 
@@ -51,7 +51,7 @@ def fit_footprint(
     n_prompts: int = 1,
     n_neighbors: int = 30,
 ) -> Footprint:
-    """Estimate the memory of a fit.
+    """Estimate the memory of `NTKSpectralClustering.fit`.
 
     Parameters
     ----------
@@ -60,14 +60,15 @@ def fit_footprint(
     n_clusters : int
         Number of clusters.
     n_nouns, n_prompts : int
-        Nouns, and prompts around them.
+        Number of nouns, and of prompts around them.
     n_neighbors : int, default=30
         Neighbours that every image keeps.
 
     Returns
     -------
     Footprint
-        Bytes: near for large fits, more than enough for small ones.
+        Bytes: close for large fits, too many for small ones. `most` is the peak, `least` the peak
+        with the noun probabilities in small blocks (see `max_memory`).
 
     Examples
     --------
@@ -92,13 +93,13 @@ def fit_footprint(
     )
 
 
-def room_for_probabilities(needed: Footprint, max_memory: float) -> float:
-    """Return how many bytes of a limit are left for noun probabilities."""
+def memory_for_probabilities(needed: Footprint, max_memory: float) -> float:
+    """Return the bytes that a limit in gigabytes leaves for noun probabilities."""
     limit = max_memory * 1e9
     if needed.least > limit:
         raise MemoryError(
-            f"This fit takes about {needed.least / 1e9:.2g} GB in the smallest blocks, more than "
-            f"max_memory={max_memory:g}: allow more, or ask for fewer clusters, prompts or "
+            f"This fit needs about {needed.least / 1e9:.2g} GB in the smallest blocks, more than "
+            f"`max_memory={max_memory:g}`: allow more, or use fewer clusters, prompts or "
             "neighbours."
         )
     return limit - needed.base - needed.search

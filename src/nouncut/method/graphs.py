@@ -1,33 +1,34 @@
-"""Sparse graphs: from nearest neighbours to symmetric, normalised affinities."""
+"""Sparse graphs: from neighbours to symmetric, normalised affinities (Eq. 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from nouncut.compute.patterns import with_entries
+from nouncut.compute.checks import check_choice
+from nouncut.compute.sparse import cache_order, entries_in, reorder, with_entries
 from nouncut.method.neighbors import Neighbors
 
 Symmetry = Literal["union", "mutual"]
-# The fewest that hold a cluster together, and the paper's number.
+# The fewest neighbours that hold a cluster together, and the paper's number.
 _NEIGHBORS = 2, 30
-# Only keeps images without neighbours from dividing by zero; a larger floor would change
-# the weights of weakly connected ones.
+# Avoids a division by zero for images without neighbours; a larger floor would change the weights
+# of weakly connected ones.
 _TINY_DEGREE = np.finfo(np.float64).tiny
 
 
 def choose_neighbors(n_images: int, n_clusters: int | None = None) -> int:
-    """Choose how many neighbours every image keeps: twice the root of the images per cluster.
+    """Return how many neighbours every image keeps: twice the root of the images per cluster.
 
-    Neighbours should be of the same cluster, so there must be fewer than a cluster has images,
-    and enough to hold the cluster together. On made data of 3 to 150 images per cluster the best
-    numbers follow this root (``benchmarks/neighbors.py``); the published 30 is reached at 225
-    images per cluster and never exceeded.
+    Neighbours should belong to the same cluster, so there must be fewer than a cluster has images
+    but enough to hold it together. On synthetic data with 3 to 150 images per cluster the best
+    numbers follow this root (``benchmarks/neighbors.py``). It reaches the published 30 at 225
+    images per cluster and never exceeds it.
     """
     if n_clusters is None:
         n_clusters = max(1, round(np.sqrt(n_images / 2)))
@@ -35,12 +36,12 @@ def choose_neighbors(n_images: int, n_clusters: int | None = None) -> int:
 
 
 def neighbor_graph(neighbors: Neighbors, n_columns: int, q: int | None = None) -> csr_array:
-    """Return the directed graph in which every image points at its nearest images."""
+    """Return the directed graph (n_images, n_columns) of the q nearest images of every image."""
     indices, values = neighbors.indices[:, :q], neighbors.values[:, :q]
     present = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     if indptr[-1] <= np.iinfo(np.int32).max:
-        # Otherwise SciPy widens the indices of every edge as well.
+        # With 64-bit row pointers SciPy would widen the indices of all edges too.
         indptr = indptr.astype(np.int32)
     graph = csr_array(
         (values[present].astype(np.float64), indices[present], indptr),
@@ -51,9 +52,8 @@ def neighbor_graph(neighbors: Neighbors, n_columns: int, q: int | None = None) -
 
 
 def symmetrize_graph(graph: csr_array, neighbors: Symmetry = "union") -> csr_array:
-    """Make a directed graph symmetric."""
-    if neighbors not in get_args(Symmetry):
-        raise ValueError(f'neighbors must be "union" or "mutual", not {neighbors!r}.')
+    """Keep the edges that either image chose ("union") or that both chose ("mutual", Eq. 8)."""
+    check_choice("neighbors", neighbors, get_args(Symmetry))
     merge = graph.maximum if neighbors == "union" else graph.minimum
     symmetric = csr_array(merge(graph.T.tocsr()))
     symmetric.eliminate_zeros()
@@ -61,8 +61,16 @@ def symmetrize_graph(graph: csr_array, neighbors: Symmetry = "union") -> csr_arr
     return symmetric
 
 
+def symmetric_graphs(
+    found: Sequence[Neighbors], q: int | None = None, neighbors: Symmetry = "union"
+) -> list[csr_array]:
+    """Return the symmetric graphs of the q nearest images, one per prompt."""
+    directed = (neighbor_graph(near, len(near.indices), q) for near in found)
+    return [symmetrize_graph(graph, neighbors) for graph in directed]
+
+
 def normalize_graph(graph: csr_array) -> tuple[csr_array, NDArray[np.float64]]:
-    """Divide every edge by the square roots of its ends' degrees."""
+    """Return ``D^-1/2 A D^-1/2`` and the degrees."""
     degrees = _degrees(graph)
     return normalize_rows(graph, degrees), degrees
 
@@ -73,18 +81,17 @@ def isolated_images(graph: csr_array) -> NDArray[np.intp]:
 
 
 def normalize_rows(rows: csr_array, degrees: NDArray[Any]) -> csr_array:
-    """Normalise the edges from new images to the images of a graph."""
+    """Normalise edges from new images (rows) to the images of a graph, given their degrees."""
     own = np.repeat(_inverse_roots(_degrees(rows)), np.diff(rows.indptr))
     return with_entries(rows, own * rows.data * _inverse_roots(degrees)[rows.indices])
 
 
-def stray_images(graph: csr_array, n_clusters: int) -> NDArray[np.intp]:
-    """Return the images that cannot take part in the cut of a graph.
+def excluded_images(graph: csr_array, n_clusters: int) -> NDArray[np.intp]:
+    """Return the images that must be excluded from the cut of a graph.
 
-    These are the images without an edge. Where the graph falls apart into more components than
-    there are clusters, every cut between components is free and tells nothing; then the images
-    of small components (less than a tenth of an average cluster) are strays too, and so are
-    those of all but the `n_clusters` largest.
+    These are the images without an edge. If the graph has more components than clusters, every cut
+    between components is free and says nothing. Then the images of small components (less than a
+    tenth of an average cluster), and of all but the `n_clusters` largest, are excluded too.
     """
     n_components, component = connected_components(graph, directed=False)
     sizes = np.bincount(component)
@@ -109,8 +116,37 @@ def even_mean(graphs: Sequence[csr_array]) -> csr_array:
     return mean_graph(graphs, np.full(len(graphs), 1 / len(graphs)))
 
 
-def spread_graph(graph: csr_array, images: NDArray[np.intp], n_images: int) -> csr_array:
-    """Write the graph of some images as a graph of all, without edges for the others."""
+def normalized_mean(graphs: Sequence[csr_array]) -> csr_array:
+    """Normalise graphs, and their mean again: the graph in which clusters are counted."""
+    return normalize_graph(even_mean([normalize_graph(graph)[0] for graph in graphs]))[0]
+
+
+class GraphStack(NamedTuple):
+    """Several graphs on one pattern of edges, with the images in an order that suits the cache."""
+
+    order: NDArray[np.intp]
+    pattern: csr_array
+    edges: NDArray[np.float64]  # (n_graphs, n_edges)
+
+    def mean(self, weights: NDArray[np.float64]) -> csr_array:
+        """Return the weighted sum of the graphs."""
+        return with_entries(self.pattern, weights @ self.edges)
+
+
+def stack_graphs(graphs: Sequence[csr_array], n_threads: int = 1) -> GraphStack:
+    """Put graphs on a common pattern of edges."""
+    union = even_mean(graphs)
+    union.sort_indices()
+    edges = entries_in(union, graphs, n_threads)
+    order = cache_order(union)
+    pattern = reorder(with_entries(union, np.arange(union.nnz)), order)
+    for own in edges:
+        own[:] = own[pattern.data]
+    return GraphStack(order, pattern, edges)
+
+
+def expand_graph(graph: csr_array, images: NDArray[np.intp], n_images: int) -> csr_array:
+    """Return the graph of some images as a graph of all; the others have no edges."""
     counts = np.zeros(n_images, dtype=graph.indptr.dtype)
     counts[images] = np.diff(graph.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -118,7 +154,7 @@ def spread_graph(graph: csr_array, images: NDArray[np.intp], n_images: int) -> c
 
 
 def add_copies(graph: csr_array, originals: NDArray[np.intp]) -> csr_array:
-    """Tie every copy to its original by an edge of weight 1."""
+    """Connect every copy to its original with an edge of weight 1."""
     copies = np.flatnonzero(originals != np.arange(len(originals)))
     ends = np.concatenate([copies, originals[copies]]), np.concatenate([originals[copies], copies])
     total = csr_array(graph + csr_array((np.ones(2 * len(copies)), ends), shape=graph.shape))

@@ -1,118 +1,140 @@
-"""Checks on what users pass in; every complaint names the argument and the remedy."""
+"""Checks of the arrays and numbers that users pass to the estimator."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
+from nouncut.compute.checks import check_choice, check_nouns, check_positive, warn_user
 from nouncut.compute.rows import unit_rows
+from nouncut.errors import ParameterError
 
 _FLOATS = (np.float64, np.float32)
-# Relative to the largest weight of a graph: more than rounding.
+# Relative to the largest weight of a graph; more than rounding.
 _ASYMMETRY = 1e-6
+_CHOICES = {
+    "affinity": ("ntk", "precomputed"),
+    "lam_scale": ("absolute", "per_image"),
+    "neighbors": ("union", "mutual"),
+    "ensemble": ("weighted", "diffusion", "average", "prompt_mean"),
+    "solver": ("auto", "exact", "spectral"),
+    "assign_labels": ("discretize", "cluster_qr", "kmeans"),
+}
+_WHOLE = ("n_clusters", "n_neighbors", "max_iter", "max_inner_iter")
+_REAL = ("tau", "mu", "lam", "tol", "max_memory")
+# Values that stand for a number.
+_SPECIAL = {"n_clusters": "auto", "n_neighbors": "auto", "tau": "auto", "max_memory": None}
 
 
-def unit_features(features: Any, name: str) -> NDArray[np.float32]:
-    """Return validated features as unit rows, and warn of rows without a direction."""
-    dense = features.toarray() if issparse(features) else features
-    unit = unit_rows(dense).astype(np.float32, copy=False)
-    empty = np.flatnonzero(~unit.any(axis=1))
-    if len(empty):
-        warnings.warn(
-            f"{name} has {len(empty)} row(s) of zeros ({_listed(empty)}), which have no "
-            "direction: they join the largest cluster. Remove them or encode them again.",
-            stacklevel=3,
-        )
-    return unit
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Check the parameters of `NTKSpectralClustering`."""
+    for name, choices in _CHOICES.items():
+        check_choice(name, parameters[name], choices)
+    for names, kind in ((_WHOLE, Integral), (_REAL, Real)):
+        given = {name: parameters[name] for name in names}
+        check_positive({n: v for n, v in given.items() if not _is_special(n, v)}, kind)
 
 
-def check_semantic_features(
-    semantic_features: ArrayLike, n_images: int, n_features: int | None = None
-) -> NDArray[np.float32]:
-    """Check and normalise the image features that are compared with nouns."""
-    check_numbers(semantic_features, "semantic_features")
-    checked = check_array(
-        semantic_features, accept_sparse="csr", dtype=_FLOATS, input_name="semantic_features"
+def check_image_features(
+    estimator: Any, X: ArrayLike, semantic_features: ArrayLike | None, n_columns: int | None = None
+) -> tuple[NDArray[np.float32], ...]:
+    """Return unit rows of X, and of `semantic_features` if there are any.
+
+    `n_columns` of the semantic features are known after the fit.
+    """
+    is_fit = n_columns is None
+    check_numbers(X, "X")
+    checked = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype=_FLOATS,
+        ensure_min_samples=2 if is_fit else 1,
+        reset=is_fit,
     )
-    if checked.shape[0] != n_images:
-        raise ValueError(
-            f"semantic_features has {checked.shape[0]} rows, but X has {n_images}: "
-            "both must describe the same images in the same order."
-        )
-    if n_features is not None and checked.shape[1] != n_features:
-        raise ValueError(
-            f"semantic_features has {checked.shape[1]} columns, but the estimator was fitted "
-            f"with {n_features}."
-        )
-    return unit_features(checked, "semantic_features")
+    features = _unit_features(checked, "X")
+    if semantic_features is None:
+        return (features,)
+    return features, _check_semantic_features(semantic_features, len(features), n_columns)
 
 
 def check_noun_features(
-    noun_features: ArrayLike | Sequence[ArrayLike], n_features: int
+    noun_features: ArrayLike | Sequence[ArrayLike] | None,
+    nouns: Sequence[str] | None,
+    n_features: int,
 ) -> list[NDArray[np.float32]]:
-    """Check and normalise noun features: one array, or one per prompt."""
+    """Return the unit noun features of every prompt; an empty list without nouns."""
+    if noun_features is None:
+        if nouns is not None:
+            raise ParameterError("`nouns` were given without `noun_features`.")
+        return []
     prompts = _split_prompts(noun_features)
     checked = [_check_prompt(array, name, n_features) for name, array in prompts]
     sizes = [len(array) for array in checked]
     if len(set(sizes)) > 1:
-        raise ValueError(
-            f"The prompts have different numbers of nouns: {sizes}. Encode the same nouns with "
-            "every prompt."
+        raise ParameterError(
+            f"The arrays of `noun_features` have different numbers of nouns: {sizes}. Encode the "
+            "same nouns with every prompt."
         )
+    if nouns is not None:
+        check_nouns(nouns, len(checked[0]))
     return checked
 
 
 def check_numbers(array: Any, name: str) -> None:
     """Refuse arrays of text, and masked arrays, whose hidden entries would be used."""
     if isinstance(array, np.ma.MaskedArray):
-        raise ValueError(f"{name} is a masked array: fill the masked entries, or drop their rows.")
+        raise ParameterError(
+            f"`{name}` is a masked array: fill the masked entries, or drop their rows."
+        )
     kind = getattr(getattr(array, "dtype", None), "kind", None)
     if kind is None and isinstance(array, list | tuple) and not any(map(issparse, array)):
         kind = np.asarray(array, dtype=None if _is_regular(array) else object).dtype.kind
     if kind in ("U", "S"):
-        raise ValueError(f"{name} holds text, not numbers: convert it first.")
+        raise ParameterError(f"`{name}` holds text, not numbers: convert it first.")
 
 
-def check_size(n_images: int, n_distinct: int, n_clusters: Any, n_neighbors: Any) -> int | None:
-    """Check that there are enough images, and return how many clusters they can make."""
-    if n_neighbors != "auto" and n_neighbors >= n_images:
-        warnings.warn(
-            f"{n_neighbors} neighbours were asked for, but there are {n_images} images: every "
-            "image is compared with all others.",
-            stacklevel=3,
+def check_size(
+    n_images: int, n_distinct: int, n_clusters: int | str, n_neighbors: int | None
+) -> int | None:
+    """Return the number of clusters that the images can form; None if it is to be found."""
+    if n_neighbors is not None and n_neighbors >= n_images:
+        warn_user(
+            f"`n_neighbors` is {n_neighbors}, but there are {n_images} images: every image is "
+            "compared with all others."
         )
-    if n_clusters == "auto":
+    if isinstance(n_clusters, str):  # "auto"
         return None if n_distinct > 1 else 1
     if n_images < n_clusters:
-        raise ValueError(
-            f"n_clusters={n_clusters} is more than n_samples={n_images} images: ask for fewer "
+        raise ParameterError(
+            f"`n_clusters` is {n_clusters}, but there are only {n_images} images: ask for fewer "
             "clusters."
         )
     if n_distinct < n_clusters:
-        warnings.warn(
-            f"Only {n_distinct} of the {n_images} images differ from each other: they make "
-            f"{n_distinct} cluster(s), not {n_clusters}.",
-            stacklevel=3,
+        warn_user(
+            f"Only {n_distinct} of the {n_images} images differ from each other: they form "
+            f"{n_distinct} cluster(s), not {n_clusters}."
         )
     return int(min(n_distinct, n_clusters))
 
 
 def check_graph(graph: Any) -> csr_array:
-    """Check a ready-made graph, and drop its diagonal."""
+    """Check a precomputed graph, and drop its diagonal."""
     rows, columns = graph.shape
     if rows != columns:
-        raise ValueError(f"A graph has as many columns as rows; X has shape {graph.shape}.")
+        raise ParameterError(f"The graph in `X` must be square; its shape is {graph.shape}.")
     found = csr_array(graph, dtype=np.float64)
     if found.nnz and found.data.min() < 0:
-        raise ValueError("The graph in X has negative weights: affinities must not be negative.")
+        raise ParameterError("The graph in `X` has negative weights: set them to zero.")
     if abs(found - found.T).max() > _ASYMMETRY * abs(found).max():
-        raise ValueError("The graph in X is not symmetric: pass (X + X.T) / 2.")
+        raise ParameterError("The graph in `X` is not symmetric: pass (X + X.T) / 2.")
     found = csr_array(found.maximum(found.T))
     found.setdiag(0)
     found.eliminate_zeros()
@@ -120,20 +142,57 @@ def check_graph(graph: Any) -> csr_array:
     return found
 
 
-def warn_of_strays(n_strays: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
+def warn_of_excluded(n_excluded: int, n_isolated: int, n_images: int, n_clusters: int) -> None:
     """Warn of images that were not cut with the rest."""
     if n_isolated and n_images > 1:
-        warnings.warn(
-            f"{n_isolated} of {n_images} images have no neighbour: nothing looks like them and "
-            "shares their nouns. They were placed by looks alone.",
-            stacklevel=5,
+        warn_user(
+            f"{n_isolated} of {n_images} images have no neighbour: no other image looks like them "
+            "and shares their nouns. They were placed by looks alone."
         )
-    if n_strays > n_isolated:
-        warnings.warn(
+    if n_excluded > n_isolated:
+        warn_user(
             f"The images fall into more than {n_clusters} groups that have nothing in common. "
-            f"{n_strays - n_isolated} images of the smallest joined the nearest of the others.",
-            stacklevel=5,
+            f"{n_excluded - n_isolated} images of the smallest joined the nearest of the others."
         )
+
+
+def _unit_features(features: Any, name: str) -> NDArray[np.float32]:
+    """Return validated features as unit rows; warn if rows are zero."""
+    dense = features.toarray() if issparse(features) else features
+    unit = unit_rows(dense).astype(np.float32, copy=False)
+    empty = np.flatnonzero(~unit.any(axis=1))
+    if len(empty):
+        warn_user(
+            f"`{name}` has {len(empty)} row(s) of zeros ({_listed(empty)}), which have no "
+            "direction: they join the largest cluster. Remove them or encode them again."
+        )
+    return unit
+
+
+def _check_semantic_features(
+    semantic_features: ArrayLike, n_images: int, n_features: int | None
+) -> NDArray[np.float32]:
+    check_numbers(semantic_features, "semantic_features")
+    checked = check_array(
+        semantic_features, accept_sparse="csr", dtype=_FLOATS, input_name="semantic_features"
+    )
+    if checked.shape[0] != n_images:
+        raise ParameterError(
+            f"`semantic_features` has {checked.shape[0]} rows, but `X` has {n_images}: "
+            "both must describe the same images in the same order."
+        )
+    if n_features is not None and checked.shape[1] != n_features:
+        raise ParameterError(
+            f"`semantic_features` has {checked.shape[1]} columns, but the estimator was fitted "
+            f"with {n_features}."
+        )
+    return _unit_features(checked, "semantic_features")
+
+
+def _is_special(name: str, value: Any) -> bool:
+    # An array compares with "auto" entry by entry.
+    special = _SPECIAL.get(name, ...)
+    return value is None if special is None else isinstance(value, str) and value == special
 
 
 def _is_regular(array: Any) -> bool:
@@ -145,17 +204,15 @@ def _is_regular(array: Any) -> bool:
 
 
 def _split_prompts(noun_features: Any) -> list[tuple[str, Any]]:
+    """Return the arrays of all prompts, each with the name that messages use."""
     is_list = isinstance(noun_features, list | tuple)
     if is_list and len(noun_features) == 0:
-        raise ValueError(_NO_NOUNS.format(name="noun_features"))
+        raise ParameterError(_no_nouns("noun_features"))
     if getattr(noun_features, "ndim", None) == 3 or (
         is_list and (issparse(noun_features[0]) or np.ndim(noun_features[0]) == 2)
     ):
         return [(f"noun_features[{b}]", array) for b, array in enumerate(noun_features)]
     return [("noun_features", noun_features)]
-
-
-_NO_NOUNS = "{name} is empty (0 nouns). Pass noun_features=None to cluster by appearance alone."
 
 
 def _check_prompt(array: Any, name: str, n_features: int) -> NDArray[np.float32]:
@@ -164,18 +221,22 @@ def _check_prompt(array: Any, name: str, n_features: int) -> NDArray[np.float32]
         array, accept_sparse="csr", dtype=_FLOATS, input_name=name, ensure_min_samples=0
     )
     if checked.shape[0] == 0:
-        raise ValueError(_NO_NOUNS.format(name=name))
+        raise ParameterError(_no_nouns(name))
     if checked.shape[1] != n_features:
-        raise ValueError(
-            f"{name} has {checked.shape[1]} columns, but the images' features have {n_features}: "
-            "nouns and images must be encoded by the same model. Where the nouns belong to "
-            "another space than X, pass the images' features in that space as semantic_features."
+        raise ParameterError(
+            f"`{name}` has {checked.shape[1]} columns, but the images' features have {n_features}: "
+            "nouns and images must be encoded by the same model. If the nouns belong to another "
+            "space than `X`, pass the images' features in that space as `semantic_features`."
         )
     dense = checked.toarray() if issparse(checked) else checked
     empty = np.flatnonzero(~dense.any(axis=1))
     if len(empty):
-        raise ValueError(f"{name} has rows of zeros ({_listed(empty)}): remove these nouns.")
+        raise ParameterError(f"`{name}` has rows of zeros ({_listed(empty)}): remove these nouns.")
     return unit_rows(dense).astype(np.float32)
+
+
+def _no_nouns(name: str) -> str:
+    return f"`{name}` is empty. Pass `noun_features=None` to cluster by appearance alone."
 
 
 def _listed(indices: NDArray[Any]) -> str:

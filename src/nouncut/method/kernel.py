@@ -1,9 +1,9 @@
-"""The neural tangent kernel: visual proximity times semantic overlap."""
+"""The neural tangent kernel (Eq. 7): visual similarity times semantic overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,30 @@ from nouncut.compute.softmax import softmax_rows
 from nouncut.compute.threads import blas_threads, run_tasks
 
 _ROWS_AT_ONCE = 128
-# A little more than 1: opposite images are far apart, but not infinitely.
+# Slightly above 1, so that even opposite images have a positive similarity.
 _SHIFT = 1.1
 
 
-def looks_only(features: NDArray[Any]) -> NDArray[Any]:
-    """Return features whose inner products grow with the cosine and are never negative.
+class Kernel(NamedTuple):
+    """Unit image features, unit noun features (one array per prompt) and the temperature."""
 
-    They compare images that the kernel finds nothing in common between: centred features of few
-    images mostly have negative cosines, and nouns need not overlap.
+    features: NDArray[Any]
+    semantic: NDArray[Any]  # In the space of the nouns; may be `features` itself.
+    prompts: Sequence[NDArray[Any]] = ()
+    tau: float = 1.0
+
+    def take(self, images: NDArray[np.intp]) -> Self:
+        """Return the kernel of some images, in this order."""
+        features = self.features[images]
+        semantic = features if self.semantic is self.features else self.semantic[images]
+        return self._replace(features=features, semantic=semantic)
+
+
+def shifted_features(features: NDArray[Any]) -> NDArray[Any]:
+    """Return features whose inner products rise with the cosine and are never negative.
+
+    They compare images by looks where the kernel finds no similarity: centred features of few
+    images have mostly negative cosines, and nouns need not overlap.
     """
     shift = np.full((len(features), 1), np.sqrt(_SHIFT), features.dtype)
     return np.asarray(np.hstack([features, shift]) / np.sqrt(1 + _SHIFT), features.dtype)
@@ -32,15 +47,11 @@ def noun_probabilities(
     tau: float,
     n_threads: int = 1,
 ) -> list[NDArray[Any]]:
-    """Return how strongly every image points at every noun, for every prompt."""
+    """Return the softmax over nouns of every image, (n_images, n_nouns) for every prompt."""
     results = []
     for nouns in noun_features:
         result = np.empty((len(features), len(nouns)), np.result_type(features, nouns))
-
-        def keep(rows: slice, block: NDArray[Any], result: NDArray[Any] = result) -> None:
-            result[rows] = block
-
-        softmax_blocks(features, nouns, tau, keep, n_threads)
+        softmax_blocks(features, nouns, tau, result.__setitem__, n_threads)
         results.append(result)
     return results
 
@@ -52,7 +63,7 @@ def softmax_blocks(
     use: Callable[[slice, NDArray[Any]], None],
     n_threads: int = 1,
 ) -> None:
-    """Make noun probabilities a few images at a time, for as many nouns as there may be."""
+    """Call `use(rows, probabilities)` for a few images at a time, from several threads."""
     columns = np.ascontiguousarray(nouns.T)
 
     def softmax(first: int) -> None:
@@ -73,7 +84,7 @@ def ntk_kernel(
     *,
     tau: float,
 ) -> NDArray[Any]:
-    """Return the dense kernel between two (small) sets of images."""
+    """Return the dense kernel matrix between two small sets of images, or within one."""
     if other_features is None or other_probabilities is None:
         other_features, other_probabilities = features, probabilities
     visual = features @ other_features.T

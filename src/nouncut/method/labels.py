@@ -1,4 +1,4 @@
-"""From spectral vectors to labels."""
+"""Labels from eigenvectors, and cluster centres in their space."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from nouncut.compute.rows import unit_rows
+from nouncut.compute.checks import check_choice
+from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.compute.threads import all_threads, blas_threads, run_tasks
 
 Assignment = Literal["discretize", "cluster_qr", "kmeans"]
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
-# What is larger is sampled for pivots, k-means starts once, and rotations end a little earlier.
+# Above this size pivots come from a sample, k-means starts once, and rotations end a bit earlier.
 _MANY_ENTRIES = 4_000_000
 _SAMPLED_PER_CLUSTER = 16
-# Labels of many have settled when no more than one image in so many still changes.
+# Labels of many images have settled when fewer than one in 200 changes.
 _SETTLED = 200
-# Newton's iteration is quicker than a singular value decomposition from here on.
+# From this size on, Newton's iteration is faster than a singular value decomposition.
 _LARGE_ROTATION, _NEWTON_STEPS = 200, 20
 _ROWS_AT_ONCE = 2048
 
@@ -34,9 +34,8 @@ def assign_labels(
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.intp]:
-    """Turn leading eigenvectors into cluster labels."""
-    if method not in get_args(Assignment):
-        raise ValueError(f"assign_labels must be one of {get_args(Assignment)}, not {method!r}.")
+    """Turn leading eigenvectors (n_images, n_clusters) into cluster labels; 0 is the largest."""
+    check_choice("assign_labels", method, get_args(Assignment))
     directions = unit_rows(vectors)
     if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)
@@ -54,9 +53,9 @@ def assign_labels(
 def fill_clusters(
     directions: NDArray[Any], labels: NDArray[np.intp], n_clusters: int
 ) -> NDArray[np.intp]:
-    """Give every cluster at least one image, where there are enough images.
+    """Give every cluster at least one image, if there are enough images.
 
-    An empty cluster gets the image that fits its own cluster of several images least.
+    An empty cluster gets the image that fits its own cluster worst.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
     if sizes.all():
@@ -73,7 +72,7 @@ def fill_clusters(
 
 
 def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Renumber clusters from the largest to the smallest, equal ones by their first image."""
+    """Renumber clusters from the largest to the smallest, ties by their first image."""
     _, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -82,10 +81,28 @@ def order_by_size(labels: NDArray[Any]) -> NDArray[np.intp]:
     return rank[inverse]
 
 
+def cluster_sums(
+    rows: NDArray[Any], labels: NDArray[Any], n_clusters: int | None = None
+) -> NDArray[np.float64]:
+    """Return the sum of every cluster's rows; by default there are as many clusters as columns."""
+    members = label_matrix(labels, rows.shape[1] if n_clusters is None else n_clusters)
+    return np.asarray(members.T @ rows, dtype=np.float64)
+
+
+def cluster_centers(embedding: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the mean direction of every cluster, (n_clusters, n_columns)."""
+    return unit_rows(cluster_sums(embedding, labels)[: labels.max() + 1])
+
+
+def nearest_center(embedding: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the cluster whose centre is closest in direction to every row."""
+    return np.asarray(np.argmax(embedding @ centers.T, axis=1))
+
+
 def _fit_kmeans(kmeans: KMeans, directions: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the labels of k-means on one thread: its sums depend on how many there are."""
+    """Run k-means on one thread: its sums depend on the number of threads."""
     with all_threads(1), warnings.catch_warnings():
-        # Fewer distinct directions than clusters: empty clusters are filled later.
+        # There may be fewer distinct directions than clusters; empty clusters are filled later.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return np.asarray(kmeans.fit_predict(directions), np.intp)
 
@@ -93,12 +110,12 @@ def _fit_kmeans(kmeans: KMeans, directions: NDArray[Any]) -> NDArray[np.intp]:
 def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
     """Return the rotation that takes one typical image of every cluster to an axis.
 
-    Pivoting on the rows as they are, not on their directions, picks images in the midst of
-    clusters: their rows are the longest.
+    Pivots are the longest rows, and images in the middle of a cluster have the longest rows. So we
+    pivot on the rows themselves, not on their directions.
     """
     rows = vectors
     if vectors.size > _MANY_ENTRIES:
-        # A sample that favours long rows has typical images of every cluster as well.
+        # A sample that favours long rows contains typical images of every cluster too.
         lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
         size = min(len(vectors), _SAMPLED_PER_CLUSTER * vectors.shape[1])
         chosen = np.random.default_rng(0).choice(
@@ -150,22 +167,12 @@ def _nearest_rotation(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
                 inverse = np.linalg.inv(rotation).T
             except np.linalg.LinAlgError:
                 break
-            # Newton's iteration, scaled so that it begins well from any lengths.
+            # Newton's iteration, scaled to converge from any lengths.
             scale = np.sqrt(np.linalg.norm(inverse) / np.linalg.norm(rotation))
             before, rotation = rotation, (scale * rotation + inverse / scale) / 2
-            # Every step squares what is wrong.
+            # Convergence is quadratic.
             if np.linalg.norm(rotation - before) < 1e-6 * len(matrix):
                 return np.asarray(rotation)
-    # Small, or singular because an axis has no image.
+    # The matrix is small, or singular because an axis has no image.
     left, _, right = np.linalg.svd(matrix)
     return np.asarray(left @ right)
-
-
-def cluster_sums(
-    rows: NDArray[Any], labels: NDArray[Any], n_clusters: int | None = None
-) -> NDArray[np.float64]:
-    """Return the sum of every cluster's rows."""
-    n, k = rows.shape
-    shape = n, k if n_clusters is None else n_clusters
-    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)
-    return np.asarray(members.T @ rows, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How surely every image belongs to its cluster, and which images belong nowhere."""
+"""Membership probabilities of images in clusters, and outliers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
-# Temperatures outside make every confidence 1, or every one the same.
+from nouncut.compute.rows import label_matrix
+from nouncut.errors import ParameterError
+
+# Outside this range all confidences are 1, or all are equal.
 _SEARCHED = (1e-3, 1e3)
-# So many images settle a temperature.
+# Images that determine the temperature.
 _SAMPLE_SIZE = 5000
-# Makes the median absolute deviation of a normal distribution its standard deviation.
+# Ratio of the standard deviation to the median absolute deviation of a normal distribution.
 _NORMAL_MAD = 1.4826
 
 
 class Membership(NamedTuple):
-    """Every image's cluster and second choice."""
+    """Every image's cluster and second choice (-1 if there is only one), with probabilities."""
 
     label: NDArray[np.intp]
     confidence: NDArray[np.float64]
@@ -33,7 +36,7 @@ def cluster_membership(
     labels: NDArray[Any] | None = None,
     temperature: float | None = None,
 ) -> Membership:
-    """Return how surely every image belongs to its cluster, and where it would go else.
+    """Return the probability of every image's cluster, by default the nearest, and the second.
 
     Probabilities are the softmax over clusters of the cosines between an image's direction and
     the centres, divided by a temperature.
@@ -41,7 +44,7 @@ def cluster_membership(
     if temperature is None:
         temperature = membership_temperature(embedding, centers)
     elif not temperature > 0:
-        raise ValueError(f"temperature must be positive, not {temperature}.")
+        raise ParameterError(f"`temperature` must be a number above 0; got {temperature}.")
     probabilities = membership_probabilities(embedding, centers, temperature)
     rows = np.arange(len(probabilities))
     label = probabilities.argmax(axis=1) if labels is None else np.asarray(labels, dtype=np.intp)
@@ -57,19 +60,18 @@ def cluster_membership(
 def membership_probabilities(
     embedding: NDArray[Any], centers: NDArray[Any], temperature: float
 ) -> NDArray[np.float64]:
-    """Return the probability of every cluster for every image."""
+    """Return the probability of every cluster for every image, (n_images, n_clusters)."""
     return _softmax(embedding @ centers.T, temperature)
 
 
 def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> float:
     """Choose the temperature of the membership probabilities without labels.
 
-    How many images are placed rightly is estimated between two bounds that bracket it on made data
-    and photographs (``benchmarks/membership.py``), both means over images. The squared coordinates
-    of a unit row along orthogonal centres are shares of a whole: what the nearest centre has of the
-    shares of the two nearest is too high where classes are not what the graph shows. The difference
-    of the two cosines themselves is too low where they are. The temperature is the one at which
-    the mean confidence lies halfway.
+    The mean confidence should be the share of correctly placed images. On synthetic data and
+    photographs (``benchmarks/membership.py``) it lies between two means over images: the squared
+    cosine to the nearest centre as a share of the two largest, which is too high if the graph does
+    not show the classes, and the difference between the two largest cosines, which is too low if
+    it does. The temperature makes the mean confidence the middle of the two.
     """
     rows = np.flatnonzero(np.any(embedding != 0, axis=1))
     cosines = embedding[rows[:: -(-len(rows) // _SAMPLE_SIZE) or 1]] @ centers.T
@@ -78,7 +80,7 @@ def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> fl
     nearest = np.partition(cosines, -2, axis=1)[:, -2:]
     shares = np.square(np.maximum(nearest, 0))
     wholes = shares.sum(axis=1)
-    # A row that points away from every centre is anyone's.
+    # A row that points away from all centres could belong to either.
     high = np.where(wholes > 0, shares[:, 1] / np.where(wholes > 0, wholes, 1), 0.5).mean()
     low = (nearest[:, 1] - nearest[:, 0]).mean()
     target = (high + low) / 2
@@ -96,23 +98,21 @@ def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> fl
 
 
 def outliers(graph: csr_array, labels: NDArray[Any], n_deviations: float = 3.0) -> NDArray[np.intp]:
-    """Return the images that fit nowhere.
+    """Return the images that fit no cluster.
 
-    An image fits as well as the sum of its edges into the cluster that it has most of them to.
-    Images that nobody chose as a neighbour have few edges, and those between clusters spread
-    them; both come out low. The logarithm of that sum is compared with the other images': below
-    the median by more than `n_deviations` robust standard deviations (1.4826 times the median
-    absolute deviation) is an outlier.
+    The fit of an image is the sum of its edges into its best-connected cluster. It is low for
+    images that no other image chose as a neighbour, and for images between clusters. An outlier's
+    logarithmic fit is more than `n_deviations` robust standard deviations (1.4826 times the median
+    absolute deviation) below the median.
     """
     n = graph.shape[0]
-    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, int(np.max(labels)) + 1))
-    fit = (graph @ members).max(axis=1).toarray().ravel()
+    fit = (graph @ label_matrix(np.asarray(labels))).max(axis=1).toarray().ravel()
     connected = fit > 0
     if not connected.any():
         return np.arange(n)
     logs = np.log(fit[connected])
     middle = np.median(logs)
-    # Rounding alone must not make outliers of images that all fit the same.
+    # Rounding alone must not make outliers among images with equal fits.
     deviation = max(_NORMAL_MAD * float(np.median(np.abs(logs - middle))), 1e-9)
     alone = ~connected
     alone[connected] = logs < middle - n_deviations * deviation

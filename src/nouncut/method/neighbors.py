@@ -1,4 +1,4 @@
-"""The q nearest images of every image under the kernel, without ever holding the kernel."""
+"""The q nearest images of every image under the kernel, without forming the kernel matrix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nouncut.compute.progress import Progress
 from nouncut.compute.threads import blas_threads, run_tasks
 
 BLOCK_SIZE = 512
-# Products that are looked at together before any of them is offered.
-_GLANCE = 64
+# Products that are compared together before any of them is offered.
+_CHUNK = 64
 
 
 class Neighbors(NamedTuple):
-    """The nearest images of every image, largest kernel first."""
+    """The nearest images of every image (n_images, q), largest kernel value first; -1 if none."""
 
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
@@ -30,7 +30,7 @@ class Neighbors(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _sift_down(values: Any, indices: Any) -> None:
-    """Restore the heap below its root: the weakest neighbour, ties by larger index, on top."""
+    """Restore the heap below its root; the smallest value, ties by larger index, is on top."""
     size = values.shape[0]
     parent = 0
     while True:
@@ -50,10 +50,8 @@ def _sift_down(values: Any, indices: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
-    """Let an image into a heap if it is nearer than the weakest one there.
-
-    Equal values are ranked by index, so the outcome does not depend on the order of offers.
-    """
+    """Put an image into a heap if it is nearer than the weakest one there."""
+    # Ranking equal values by index makes the outcome independent of the order of offers.
     if value > values[0] or (value == values[0] and index < indices[0]):
         values[0] = value
         indices[0] = index
@@ -62,7 +60,7 @@ def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def offer_rows(visual: Any, semantic: Any, column: int, values: Any, indices: Any) -> None:
-    """Offer the images of a kernel block's columns, the first being `column`, to its rows."""
+    """Offer the columns of a kernel block, which start at image `column`, to its rows."""
     for r in range(visual.shape[0]):
         for c in range(visual.shape[1]):
             value = visual[r, c] * semantic[r, c]
@@ -74,15 +72,15 @@ def offer_rows(visual: Any, semantic: Any, column: int, values: Any, indices: An
 def _offer_both(
     visual: Any, semantic: Any, row: int, column: int, values: Any, indices: Any
 ) -> None:
-    """Offer both sides of a block of the symmetric kernel to each other, self left out."""
+    """Offer rows and columns of a symmetric kernel's block to each other, without the diagonal."""
     weakest = values[column : column + visual.shape[1], 0].copy()
     for r in range(visual.shape[0]):
         i = row + r
         n_columns = visual.shape[1] if row != column else r
-        for first in range(0, n_columns, _GLANCE):
-            last = min(first + _GLANCE, n_columns)
-            # Nearly all products are too small for both sides: this loop has no branches, so
-            # that the compiler can look at several at a time.
+        for first in range(0, n_columns, _CHUNK):
+            last = min(first + _CHUNK, n_columns)
+            # Nearly all products are too small for both sides. This loop has no branches, so the
+            # compiler vectorises it.
             threshold, n_large = values[i, 0], 0
             for c in range(first, last):
                 value = visual[r, c] * semantic[r, c]
@@ -103,7 +101,7 @@ def _offer_both(
 def _offer_pairs(
     indptr: Any, others: Any, products: Any, values: Any, indices: Any, first: int, last: int
 ) -> None:
-    """Offer the two images of every pair to each other, where they are in a range."""
+    """Offer the images of every pair to each other, if the receiver is in [first, last)."""
     for i in range(last):
         for entry in range(indptr[i], indptr[i + 1]):
             value = products[entry]
@@ -118,7 +116,7 @@ def _offer_pairs(
 def offer_pairs(
     pairs: csr_array, products: NDArray[np.float32], found: Neighbors, n_threads: int = 1
 ) -> None:
-    """Offer the two images of every pair, above the diagonal, to each other's heaps."""
+    """Offer the images of every pair to each other's heaps; pairs are above the diagonal."""
 
     def offer(part: tuple[int, int]) -> None:
         _offer_pairs(pairs.indptr, pairs.indices, products, found.values, found.indices, *part)
@@ -137,14 +135,14 @@ def kernel_neighbors(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Neighbors]:
-    """Find the q largest kernel values of every image, for every prompt in one pass."""
+    """Find the q largest kernel values of every image (or query), for every prompt in one pass."""
     if queries is None:
         blocks = all_blocks(len(features), block_size)
         nearest = search_blocks(
             features, probabilities, q, blocks, n_threads=n_threads, progress=progress
         )
-        return [strongest_first(found) for found in nearest]
-    nearest = [nobody(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
+        return [sort_heaps(found) for found in nearest]
+    nearest = [empty_heaps(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
 
     def search(start: int) -> None:
         rows = slice(start, start + block_size)
@@ -159,15 +157,13 @@ def kernel_neighbors(
 
     with blas_threads(1):
         run_tasks(search, range(0, len(queries[0]), block_size), n_threads)
-    return [strongest_first(found) for found in nearest]
+    return [sort_heaps(found) for found in nearest]
 
 
 def all_blocks(n_images: int, block_size: int = BLOCK_SIZE) -> list[tuple[slice, slice]]:
-    """Return the blocks of the kernel on and above its diagonal, the nearest to it first.
-
-    Where alike images lie close together, the first blocks already fill the heaps with near
-    images; and blocks that follow each other seldom have rows or columns in common.
-    """
+    """Return the blocks of the kernel on and above its diagonal, the nearest to it first."""
+    # If similar images are next to each other, the first blocks fill the heaps with near images.
+    # Consecutive blocks seldom share rows or columns, so threads seldom wait for each other.
     slices = [slice(start, start + block_size) for start in range(0, n_images, block_size)]
     return [
         (rows, columns)
@@ -185,8 +181,8 @@ def search_blocks(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Neighbors]:
-    """Find the q largest kernel values of every image within some blocks of the kernel."""
-    nearest = [nobody(len(features), q) for _ in range(max(1, len(probabilities)))]
+    """Find the q largest kernel values of every image in some blocks of the kernel, as heaps."""
+    nearest = [empty_heaps(len(features), q) for _ in range(max(1, len(probabilities)))]
     todo = list(blocks)
     locks = {part.start: Lock() for block in todo for part in block}
     done = count(1)
@@ -194,8 +190,7 @@ def search_blocks(
     def search(block: tuple[slice, slice]) -> None:
         rows, columns = block
         visual = features[rows] @ features[columns].T
-        # A factor of one where there are no nouns.
-        semantic = np.ones_like(visual)
+        semantic = np.ones_like(visual)  # Without nouns the kernel is the cosine.
         for prompt, (indices, values) in enumerate(nearest):
             if probabilities:
                 semantic = probabilities[prompt][rows] @ probabilities[prompt][columns].T
@@ -210,13 +205,13 @@ def search_blocks(
     return nearest
 
 
-def nobody(n_images: int, q: int) -> Neighbors:
-    """Return empty heaps of q neighbours for every image."""
+def empty_heaps(n_images: int, q: int) -> Neighbors:
+    """Return a heap of q neighbours, all missing, for every image."""
     return Neighbors(np.full((n_images, q), -1, np.int32), np.zeros((n_images, q), np.float32))
 
 
-def strongest_first(found: Neighbors) -> Neighbors:
-    """Sort heaps, equal values by index."""
+def sort_heaps(found: Neighbors) -> Neighbors:
+    """Sort heaps by descending value, equal values by index."""
     order = np.lexsort((found.indices, -found.values), axis=1)
     values = np.take_along_axis(found.values, order, axis=1)
     return Neighbors(np.take_along_axis(found.indices, order, axis=1), values)

@@ -1,47 +1,102 @@
-"""Placing new images into a fitted embedding."""
+"""Placement of new images in the embedding of a fit."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.compute.rows import unit_rows
-from nouncut.method.extension import extend_embedding
-from nouncut.method.graphs import even_mean, mean_graph, neighbor_graph, normalize_rows
-from nouncut.method.kernel import looks_only
+from nouncut.method.graphs import (
+    choose_neighbors,
+    even_mean,
+    mean_graph,
+    neighbor_graph,
+    normalize_rows,
+)
+from nouncut.method.kernel import Kernel, shifted_features
 from nouncut.method.search import query_neighbors
 
-# Rounding keeps cosines of equal rows of single precision above this.
+# Cosines of equal rows in single precision are above this.
 _SAME_COSINE = 1 - 1e-5
 _PAIRS_AT_ONCE = 8192
 
 
-class Placement(NamedTuple):
-    """What new images are compared with, and how their edges are weighed."""
+# The names of the arrays that `Placement.to_arrays` may return.
+PLACEMENT_ARRAYS = (
+    "model_images",
+    "model_degrees",
+    "model_mean_degrees",
+    "model_weights",
+    "model_eigenvectors",
+    "model_noun_features",
+    "model_tau",
+    "model_n_neighbors",
+    "model_shifted",
+)
 
-    features: NDArray[np.float32]
-    semantic: NDArray[np.float32]
-    prompts: list[NDArray[np.float32]]
-    tau: float
+
+class Placement(NamedTuple):
+    """The images that were cut, and how the edges of new images to them are weighted."""
+
+    images: NDArray[np.intp]  # (n_cut,), which images of the fit these are
+    kernel: Kernel  # of these images; without features for a precomputed graph
     n_neighbors: int
-    shifted: bool
-    degrees: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    mean_degrees: NDArray[np.float64] | None
-    vectors: NDArray[Any]
+    shifted: bool  # whether images were compared by `shifted_features`
+    degrees: NDArray[np.float64]  # (n_prompts, n_cut)
+    weights: NDArray[np.float64]  # (n_prompts,)
+    mean_degrees: NDArray[np.float64] | None  # (n_cut,)
+    vectors: NDArray[Any]  # (n_cut, n_clusters)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the placement as arrays, without the features of the images."""
+        arrays = {
+            "model_images": self.images,
+            "model_degrees": self.degrees,
+            "model_weights": self.weights,
+            "model_eigenvectors": self.vectors,
+            "model_n_neighbors": np.asarray(self.n_neighbors),
+            "model_shifted": np.asarray(self.shifted),
+        }
+        if self.mean_degrees is not None:
+            arrays["model_mean_degrees"] = self.mean_degrees
+        if self.kernel.prompts:
+            arrays["model_noun_features"] = np.stack(self.kernel.prompts)
+            arrays["model_tau"] = np.asarray(self.kernel.tau)
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], rows: tuple[NDArray[np.float32], ...]
+    ) -> Self:
+        """Return the placement of these arrays; `rows` are unit features of all images."""
+        images, vectors = arrays["model_images"], arrays["model_eigenvectors"]
+        prompts, tau = list(arrays.get("model_noun_features", ())), arrays.get("model_tau", 1.0)
+        # Runs of version 0.1.0 have no n_neighbors, shifted and mean_degrees.
+        usual = choose_neighbors(len(images), len(arrays["model_centers"])) // 2
+        return cls(
+            images,
+            Kernel(rows[0], rows[-1], prompts, float(tau)).take(images),
+            int(arrays.get("model_n_neighbors", usual)),
+            bool(arrays.get("model_shifted", False)),
+            np.asarray(arrays["model_degrees"]),
+            np.asarray(arrays["model_weights"]),
+            arrays.get("model_mean_degrees"),
+            vectors,
+        )
 
 
 def place_images(
     placement: Placement, features: NDArray[Any], semantic: NDArray[Any], n_threads: int = 1
 ) -> NDArray[np.float64]:
-    """Return the directions of new images in the embedding.
+    """Return the directions of new images in the embedding, (n_images, n_clusters).
 
-    A new image lies where its nearest images lie, weighed by the edges that it would have; one
-    that equals a known image lies where that does. Images without any edge are placed by looks
-    alone.
+    A new image lies in the mean direction of its nearest images, weighted by its edges to them; an
+    image that equals a known one has the same direction. Images without any edge are compared by
+    looks alone.
     """
     edges = _edges(placement, features, semantic, placement.shifted, n_threads)
     embedding = place_rows(placement, edges)
@@ -54,6 +109,24 @@ def place_images(
     return embedding
 
 
+def place_rows(placement: Placement, rows: list[csr_array]) -> NDArray[np.float64]:
+    """Return the directions of new images, given their edges under every prompt."""
+    if len(rows) > len(placement.degrees):
+        rows = [even_mean(rows)]
+    normalized = [normalize_rows(r, d) for r, d in zip(rows, placement.degrees, strict=True)]
+    edges = mean_graph(normalized, placement.weights)
+    if placement.mean_degrees is not None:
+        edges = normalize_rows(edges, placement.mean_degrees)
+    return extend_embedding(edges, placement.vectors)
+
+
+def extend_embedding(rows: csr_array, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the mean directions of the neighbours of new images, given as rows of edges."""
+    # Nystroem's formula would divide each coordinate by its eigenvalue. Those of small clusters are
+    # tiny, and the division would amplify noise.
+    return np.asarray(unit_rows(rows @ vectors.astype(np.float64)))
+
+
 def _edges(
     placement: Placement,
     features: NDArray[Any],
@@ -62,19 +135,14 @@ def _edges(
     n_threads: int,
 ) -> list[csr_array]:
     """Return the kernel values between new images and their nearest, under every prompt."""
-    known = placement.features
+    kernel = placement.kernel
     if shifted:
-        known, features = looks_only(known), looks_only(features)
-    found = query_neighbors(
-        known,
-        placement.semantic,
-        placement.prompts,
-        placement.tau,
-        min(placement.n_neighbors, len(known)),
-        (features, semantic),
-        n_threads=n_threads,
-    )
-    return [neighbor_graph(neighbors, len(known)) for neighbors in found]
+        kernel = kernel._replace(features=shifted_features(kernel.features))
+        features = shifted_features(features)
+    n_known = len(kernel.features)
+    q = min(placement.n_neighbors, n_known)
+    found = query_neighbors(kernel, q, features, semantic, n_threads)
+    return [neighbor_graph(neighbors, n_known) for neighbors in found]
 
 
 def _same_images(
@@ -83,11 +151,11 @@ def _same_images(
     features: NDArray[Any],
     semantic: NDArray[Any],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the new images that are known ones but for rounding, and which ones they are."""
+    """Return the new images that equal known ones up to rounding, and those known ones."""
     pairs = even_mean(edges).tocoo()
-    cosines = _row_products(features, placement.features, pairs)
+    cosines = _row_products(features, placement.kernel.features, pairs)
     if semantic is not features:
-        cosines = np.minimum(cosines, _row_products(semantic, placement.semantic, pairs))
+        cosines = np.minimum(cosines, _row_products(semantic, placement.kernel.semantic, pairs))
     close = np.flatnonzero(cosines > _SAME_COSINE)
     rows, first = np.unique(pairs.row[close], return_index=True)
     return rows, pairs.col[close[first]]
@@ -99,14 +167,3 @@ def _row_products(left: NDArray[Any], right: NDArray[Any], pairs: Any) -> NDArra
         part = slice(start, start + _PAIRS_AT_ONCE)
         products[part] = np.einsum("ij,ij->i", left[pairs.row[part]], right[pairs.col[part]])
     return products
-
-
-def place_rows(placement: Placement, rows: list[csr_array]) -> NDArray[np.float64]:
-    """Return the directions of new images, given their edges under every prompt."""
-    if len(rows) > len(placement.degrees):
-        rows = [even_mean(rows)]
-    normalized = [normalize_rows(r, d) for r, d in zip(rows, placement.degrees, strict=True)]
-    edges = mean_graph(normalized, placement.weights)
-    if placement.mean_degrees is not None:
-        edges = normalize_rows(edges, placement.mean_degrees)
-    return extend_embedding(edges, placement.vectors)

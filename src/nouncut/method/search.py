@@ -1,8 +1,7 @@
-"""The nearest images of every image: by brute force where that is quick, else among candidates."""
+"""Neighbours of all images: by brute force if that takes seconds, among candidates otherwise."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from threading import Lock
@@ -12,38 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute.packing import PackedRows, empty_rows, pack_rows
-from nouncut.compute.products import pair_products
+from nouncut.compute.checks import warn_user
+from nouncut.compute.pairs import PackedRows, empty_packed_rows, pack_rows, pair_products
 from nouncut.compute.progress import Progress
 from nouncut.compute.threads import run_tasks
-from nouncut.method.candidates import RANK, candidate_pairs, noun_factors
-from nouncut.method.cells import near_blocks
-from nouncut.method.kernel import noun_probabilities, softmax_blocks
+from nouncut.method.candidates import RANK, candidate_pairs, near_blocks, noun_factors
+from nouncut.method.kernel import Kernel, noun_probabilities, softmax_blocks
 from nouncut.method.neighbors import (
     Neighbors,
     all_blocks,
+    empty_heaps,
     kernel_neighbors,
-    nobody,
     offer_pairs,
     offer_rows,
     search_blocks,
-    strongest_first,
+    sort_heaps,
 )
 
-Search = Literal["auto", "exact", "candidates"]
-# Multiplications up to which comparing everything with everything is quick (two seconds or so).
+Search = Literal["auto", "exact", "candidates", "cells"]
+# Brute force takes about two seconds for this many multiplications.
 _BRUTE_FORCE = 2e11
-# From here on only images of near cells are compared.
+# From this number of images on, only images of near cells are compared.
 _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
+# Recall is measured on these images; a search with less is repeated with more candidates.
 _CHECKED_IMAGES = 64
-_FEW_NOUNS = 20_000
-# A search with too low a recall is repeated, with all pairs of images or with more candidates.
 _ENOUGH, _MORE = 0.995, 4
+# A candidate costs time in proportion to the nouns; up to this number each image gets more of them.
+_FEW_NOUNS = 20_000
 
 
 class KernelSearch(NamedTuple):
-    """Neighbours and how they were found."""
+    """Neighbours under every prompt, the method that found them, and its recall."""
 
     neighbors: list[Neighbors]
     method: str
@@ -63,71 +62,105 @@ def search_neighbors(
     progress: Progress | None = None,
 ) -> KernelSearch:
     """Find the q largest kernel values of every image under every prompt."""
-    kernel = _Kernel(features, semantic, prompts, tau)
     n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
-    room = np.inf if max_bytes is None else max(max_bytes, 1.0)
-    quick = can_compare_all(n_images, features.shape[1] + n_nouns)
-    fits = 4.0 * n_images * n_nouns <= room
-    if method == "exact" or (method == "auto" and quick and fits):
+    limit = np.inf if max_bytes is None else max(max_bytes, 1.0)
+    if method == "auto":
+        quick = can_compare_all(n_images, features.shape[1] + n_nouns)
+        if quick and 4.0 * n_images * n_nouns <= limit:
+            method = "exact"
+        else:
+            method = "cells" if n_images >= _CELLS_FROM else "candidates"
+    if method == "exact":
         probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
         found = kernel_neighbors(features, probabilities, q, n_threads=n_threads, progress=progress)
         return KernelSearch(found, "exact", 1.0)
-    # Longer factors of very many images would not fit in memory.
-    attempts = [(True, 1), (False, 1)] if n_images >= _CELLS_FROM else [(False, 1), (False, _MORE)]
-    for in_cells, effort in attempts:
-        order, pairs = _find_pairs(kernel, q, in_cells, effort, n_threads, progress)
-        ordered = kernel.in_order(order)
-        found, recall = _rank_pairs(ordered, pairs, q, room, n_threads, progress)
-        if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
-            break
-    else:
-        warnings.warn(
-            f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
-            "other, or prompts disagree about them.",
-            stacklevel=4,
-        )
-    neighbors = run_tasks(lambda own: strongest_first(_back_from(order, own)), found, n_threads)
-    return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
+    kernel = Kernel(features, semantic, prompts, tau)
+    return _search_candidates(kernel, q, method == "cells", limit, n_threads, progress)
 
 
 def can_compare_all(n_images: int, width: int) -> bool:
-    """Tell whether the kernels of all pairs of images can be had in a few seconds."""
+    """Tell whether brute force takes seconds; `width` counts features and nouns of all prompts."""
     return float(n_images) ** 2 * width <= _BRUTE_FORCE
 
 
-class _Kernel(NamedTuple):
-    """What the kernel of every prompt is made of."""
+def query_neighbors(
+    kernel: Kernel,
+    q: int,
+    features: NDArray[Any],
+    semantic: NDArray[Any],
+    n_threads: int = 1,
+) -> list[Neighbors]:
+    """Find the q images with the largest kernel values for every new image, by brute force."""
+    if not kernel.prompts:
+        return kernel_neighbors(kernel.features, [], q, queries=(features, []), n_threads=n_threads)
+    found = [empty_heaps(len(features), q) for _ in kernel.prompts]
+    for first in range(0, len(features), _QUERIES_AT_ONCE):
+        part = slice(first, first + _QUERIES_AT_ONCE)
+        for nouns, (indices, values) in zip(kernel.prompts, found, strict=True):
+            own = noun_probabilities(semantic[part], [nouns], kernel.tau, n_threads)[0]
+            heaps = Neighbors(indices[part], values[part])
+            offer = partial(_offer_block, heaps, Lock(), features[part], own, kernel.features)
+            softmax_blocks(kernel.semantic, nouns, kernel.tau, offer, n_threads)
+    return [sort_heaps(nearest) for nearest in found]
 
-    features: NDArray[Any]
-    semantic: NDArray[Any]
-    prompts: Sequence[NDArray[Any]]
-    tau: float
 
-    def in_order(self, order: NDArray[np.intp]) -> _Kernel:
-        features = self.features[order]
-        semantic = features if self.semantic is self.features else self.semantic[order]
-        return self._replace(features=features, semantic=semantic)
+def _offer_block(
+    heaps: Neighbors,
+    lock: Any,
+    queries: NDArray[Any],
+    probabilities: NDArray[Any],
+    features: NDArray[Any],
+    rows: slice,
+    block: NDArray[Any],
+) -> None:
+    """Offer some images, given by their rows and noun probabilities, to all queries."""
+    visual, semantic = queries @ features[rows].T, probabilities @ block.T
+    with lock:
+        offer_rows(visual, semantic, rows.start, heaps.values, heaps.indices)
+
+
+def _search_candidates(
+    kernel: Kernel,
+    q: int,
+    in_cells: bool,
+    limit: float,
+    n_threads: int,
+    progress: Progress | None,
+) -> KernelSearch:
+    n_images = len(kernel.features)
+    # The second attempt after cells compares all images: longer factors would not fit in memory.
+    attempts = [(True, 1), (False, 1)] if in_cells else [(False, 1), (False, _MORE)]
+    for in_cells, effort in attempts:
+        order, pairs = _find_pairs(kernel, q, in_cells, effort, n_threads, progress)
+        found, recall = _rank_pairs(kernel.take(order), pairs, q, limit, n_threads, progress)
+        if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
+            break
+    else:
+        warn_user(
+            f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
+            "other, or prompts disagree about them."
+        )
+    neighbors = run_tasks(lambda own: sort_heaps(_restore_order(own, order)), found, n_threads)
+    return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
 
 
 def _find_pairs(
-    kernel: _Kernel,
+    kernel: Kernel,
     q: int,
     in_cells: bool,
     effort: int,
     n_threads: int,
     progress: Progress | None,
 ) -> tuple[NDArray[np.intp], csr_array]:
-    """Return the pairs that are near under the mean prompt, of near cells or of all images.
+    """Return pairs of images that are near under the mean prompt, and the order they refer to.
 
-    They are pairs of places in an order of the images in which most of them lie close, so that
-    their rows are found in the cache.
+    In that order most pairs are close together, so their rows are in the cache.
     """
     features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
     if prompts:
         mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
         factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
-    # Every candidate costs time in proportion to the nouns: with few of them more can be had.
     is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
     n_candidates = round(effort * (3 if is_cheap else 2.5) * q) if prompts else q
     order, blocks = near_blocks(features, factors, n_threads)
@@ -144,8 +177,8 @@ def _find_pairs(
     return order, candidate_pairs(found)
 
 
-def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
-    """Return the neighbours of images, given those of places in an order."""
+def _restore_order(found: Neighbors, order: NDArray[np.intp]) -> Neighbors:
+    """Return the neighbours of images, given those of images in another order."""
     back = Neighbors(np.empty_like(found.indices), np.empty_like(found.values))
     back.indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
     back.values[order] = found.values
@@ -153,14 +186,14 @@ def _back_from(order: NDArray[np.intp], found: Neighbors) -> Neighbors:
 
 
 def _rank_pairs(
-    kernel: _Kernel,
+    kernel: Kernel,
     pairs: csr_array,
     q: int,
-    room: float,
+    limit: float,
     n_threads: int,
     progress: Progress | None,
 ) -> tuple[list[Neighbors], float]:
-    """Return the nearest images of every image among its pairs, as heaps, and their recall."""
+    """Return the nearest images of every image among its pairs, as heaps, and the recall."""
     features = kernel.features
     n_checked = min(len(features), _CHECKED_IMAGES)
     checked = np.linspace(0, len(features) - 1, n_checked).astype(np.intp)
@@ -172,8 +205,8 @@ def _rank_pairs(
         semantic: Any = 1
         overlaps: Any = 1
         if kernel.prompts:
-            semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, room, n_threads)
-        found = nobody(len(features), q)
+            semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, limit, n_threads)
+        found = empty_heaps(len(features), q)
         offer_pairs(pairs, visual * semantic, found, n_threads)
         neighbors.append(found)
         recalls.append(_recall(found.indices[checked], truth * overlaps, checked))
@@ -183,25 +216,25 @@ def _rank_pairs(
 
 
 def _evaluate_prompt(
-    kernel: _Kernel,
+    kernel: Kernel,
     number: int,
     pairs: csr_array,
     checked: NDArray[np.intp],
-    room: float,
+    limit: float,
     n_threads: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the overlaps of the pairs' probabilities, and of the checked images' with all.
+    """Return the semantic overlaps of the pairs, and of the checked images with all images.
 
-    Where there is no room for all probabilities, some nouns at a time add their share.
+    If the probabilities of all nouns exceed the limit, parts of the nouns add their shares in turn.
     """
     semantic, nouns = kernel.semantic, kernel.prompts[number]
     own = noun_probabilities(semantic[checked], [nouns], kernel.tau)[0]
     overlaps = np.empty((len(checked), len(semantic)), np.float32)
     products = np.zeros(pairs.nnz, np.float32)
-    n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / room))))
+    n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / limit))))
     for part in np.array_split(np.arange(len(nouns)), n_parts):
         columns = slice(part[0], part[-1] + 1)
-        packed = empty_rows(len(semantic), len(part))
+        packed = empty_packed_rows(len(semantic), len(part))
 
         def pack(
             rows: slice,
@@ -218,7 +251,7 @@ def _evaluate_prompt(
 
 
 def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.intp]) -> float:
-    """Return the share of the largest positive kernel values of some images that were found."""
+    """Return the share of the checked images' largest positive kernel values that were found."""
     kernel[np.arange(len(checked)), checked] = 0
     q = found.shape[1]
     nearest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
@@ -227,42 +260,3 @@ def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.
         true = true[values[true] > 0]
         shares.append(np.isin(true, own).mean() if len(true) else 1.0)
     return float(np.mean(shares))
-
-
-def query_neighbors(
-    features: NDArray[Any],
-    semantic: NDArray[Any],
-    prompts: Sequence[NDArray[Any]],
-    tau: float,
-    q: int,
-    queries: tuple[NDArray[Any], NDArray[Any]],
-    *,
-    n_threads: int = 1,
-) -> list[Neighbors]:
-    """Find the q images with the largest kernel values for every new image, by brute force."""
-    if not prompts:
-        return kernel_neighbors(features, [], q, queries=(queries[0], []), n_threads=n_threads)
-    found = [nobody(len(queries[0]), q) for _ in prompts]
-    for first in range(0, len(queries[0]), _QUERIES_AT_ONCE):
-        part = slice(first, first + _QUERIES_AT_ONCE)
-        for nouns, (indices, values) in zip(prompts, found, strict=True):
-            own = noun_probabilities(queries[1][part], [nouns], tau, n_threads)[0]
-            heaps = Neighbors(indices[part], values[part])
-            offer = partial(_offer_block, heaps, Lock(), queries[0][part], own, features)
-            softmax_blocks(semantic, nouns, tau, offer, n_threads)
-    return [strongest_first(nearest) for nearest in found]
-
-
-def _offer_block(
-    heaps: Neighbors,
-    lock: Any,
-    queries: NDArray[Any],
-    probabilities: NDArray[Any],
-    features: NDArray[Any],
-    rows: slice,
-    block: NDArray[Any],
-) -> None:
-    """Offer some images, given by their rows and noun probabilities, to all queries."""
-    visual, semantic = queries @ features[rows].T, probabilities @ block.T
-    with lock:
-        offer_rows(visual, semantic, rows.start, heaps.values, heaps.indices)

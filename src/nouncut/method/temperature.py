@@ -1,4 +1,4 @@
-"""Choosing the temperature of the softmax over nouns without labels."""
+"""The temperature of the softmax over nouns, chosen without labels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-# CLIP's image-noun cosines spread by about 0.03 around their mean, and the published
-# temperature of 0.04 then leaves three quarters to four fifths of the nouns in play.
+# CLIP's image-noun cosines have a standard deviation of about 0.03. At the published temperature of
+# 0.04 the softmax then has a relative perplexity of 0.75 to 0.8.
 TARGET_PERPLEXITY = 0.8
 PUBLISHED_TAU = 0.04
 _SEARCHED = (1e-4, 1e2)
@@ -18,7 +18,7 @@ _SAMPLE_SIZE = 256
 
 
 def relative_perplexity(cosines: NDArray[Any], tau: float) -> float:
-    """Return the share of the nouns that an image's softmax is spread over, averaged over images."""
+    """Return the perplexity of the softmax over nouns, as a share of them, averaged over images."""
     logits = (cosines - cosines.max(axis=1, keepdims=True)) / tau
     weights = np.exp(logits)
     totals = weights.sum(axis=1)
@@ -33,15 +33,15 @@ def choose_tau(
 ) -> float:
     """Choose the temperature at which the softmax over nouns has the target relative perplexity.
 
-    A temperature means another sharpness for every encoder, because encoders differ in how far
-    their image-noun cosines spread. The perplexity does not: fixing it carries the published
-    setting from CLIP over to any other encoder, without labels.
+    Encoders differ in the spread of their image-noun cosines, so the same temperature is sharp for
+    one and soft for another. A fixed perplexity transfers the published setting from CLIP to any
+    other encoder, without labels.
 
     Parameters
     ----------
     features : ndarray of shape (n_images, d)
-        Unit image features in the space of the nouns. At most 256 of them, evenly spaced, are
-        looked at.
+        Unit image features in the space of the nouns; at most 256 of them, evenly spaced, are
+        used.
     noun_features : sequence of ndarray of shape (n_nouns, d)
         Noun features, one array per prompt.
     target : float, default=0.8
@@ -50,8 +50,8 @@ def choose_tau(
     Returns
     -------
     float
-        The temperature; the published 0.04 where every temperature gives the same softmax (one
-        noun, or nouns that no image tells apart).
+        The temperature; the published 0.04 if every temperature gives the same softmax (one noun,
+        or nouns that are equally near to every image).
 
     Examples
     --------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nouncut import NTKSpectralClustering
+from nouncut.errors import ParameterError
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
 
@@ -31,22 +32,25 @@ def test_what_is_not_finite_is_named(value):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noun_features": np.empty((0, 8))}, "noun_features is empty"),
-        ({"noun_features": []}, "noun_features is empty"),
-        ({"noun_features": [NOUNS, np.empty((0, 8))]}, r"noun_features\[1\] is empty"),
+        ({"noun_features": np.empty((0, 8))}, "`noun_features` is empty"),
+        ({"noun_features": []}, "`noun_features` is empty"),
+        ({"noun_features": [NOUNS, np.empty((0, 8))]}, r"`noun_features\[1\]` is empty"),
         ({"noun_features": NOUNS[:, :5]}, "5 columns, but the images' features have 8"),
         ({"noun_features": [NOUNS, NOUNS[:4]]}, r"different numbers of nouns: \[10, 4\]"),
         ({"noun_features": NOUNS * (np.arange(10) != 7)[:, None]}, r"rows of zeros \(7\)"),
-        ({"noun_features": NOUNS, "nouns": ["cat"]}, "nouns has 1 words, but noun_features 10"),
-        ({"nouns": ["cat"]}, "without noun_features"),
+        (
+            {"noun_features": NOUNS, "nouns": ["cat"]},
+            "`nouns` has 1 words, but",
+        ),
+        ({"nouns": ["cat"]}, "without `noun_features`"),
         (
             {"noun_features": NOUNS, "semantic_features": FEATURES[:9]},
-            "semantic_features has 9 rows, but X has 60",
+            "`semantic_features` has 9 rows, but `X` has 60",
         ),
     ],
 )
 def test_arguments_that_do_not_fit_together(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ParameterError, match=message):
         NTKSpectralClustering(3).fit(FEATURES, **options)
 
 
@@ -71,10 +75,12 @@ def test_arguments_that_do_not_fit_together(options, message):
         ("max_iter", 0),
         ("max_inner_iter", 1.5),
         ("tol", np.inf),
+        ("max_memory", -1),
+        ("affinity", "cosine"),
     ],
 )
 def test_parameters_out_of_range_are_named(parameter, value):
-    with pytest.raises(ValueError, match=f"{parameter} must be"):
+    with pytest.raises(ParameterError, match=f"`{parameter}` must be"):
         NTKSpectralClustering(**{parameter: value}).fit(FEATURES)
 
 
@@ -84,12 +90,12 @@ def test_one_image_is_too_few():
 
 
 def test_more_clusters_than_images():
-    with pytest.raises(ValueError, match="n_clusters=8 is more than n_samples=5 images"):
+    with pytest.raises(ParameterError, match="`n_clusters` is 8, but there are only 5 images"):
         NTKSpectralClustering(8).fit(FEATURES[:5])
 
 
 def test_more_neighbors_than_images():
-    with pytest.warns(UserWarning, match="60 neighbours were asked for, but there are 60 images"):
+    with pytest.warns(UserWarning, match="`n_neighbors` is 60, but there are 60 images"):
         NTKSpectralClustering(3, n_neighbors=60).fit(FEATURES)
 
 
@@ -124,8 +130,9 @@ def test_rows_of_zeros_are_counted_and_join_the_largest_cluster():
     with pytest.warns(UserWarning, match="zeros|no neighbour") as caught:
         model = NTKSpectralClustering(4).fit(features, noun_features=data.noun_features)
     messages = [str(warning.message) for warning in caught]
-    assert "X has 2 row(s) of zeros (5, 17)" in messages[0]
+    assert "`X` has 2 row(s) of zeros (5, 17)" in messages[0]
     assert "1 of 199 images have no neighbour" in messages[1]  # The two are copies.
+    assert {warning.filename for warning in caught} == {__file__}
     np.testing.assert_array_equal(model.isolated_, [5, 17])
     np.testing.assert_array_equal(model.labels_[[5, 17]], 0)
 
@@ -174,9 +181,9 @@ def test_images_that_have_nothing_in_common_are_compared_by_looks():
     ],
 )
 def test_masked_arrays_and_text_are_refused(array, message):
-    with pytest.raises(ValueError, match=f"X {message}"):
+    with pytest.raises(ParameterError, match=f"`X` {message}"):
         NTKSpectralClustering(3).fit(array)
-    with pytest.raises(ValueError, match=f"semantic_features {message}"):
+    with pytest.raises(ParameterError, match=f"`semantic_features` {message}"):
         NTKSpectralClustering(3).fit(FEATURES, semantic_features=array)
-    with pytest.raises(ValueError, match=f"noun_features {message}"):
+    with pytest.raises(ParameterError, match=f"`noun_features` {message}"):
         NTKSpectralClustering(3).fit(FEATURES, noun_features=array)
