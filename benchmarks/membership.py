@@ -17,21 +17,18 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from _setting import print_result, setting
-from nouncut import encode_nouns
+from nouncut import NTKSpectralClustering, encode_nouns
 from nouncut.compute.rows import unit_rows
 from nouncut.method.familiarity import familiarity, least_familiarity
+from nouncut.method.membership import cluster_membership, outliers
 from nouncut.models.choose import load_encoder
 from nouncut.paper.synthetic import make_clip_like
-from nouncut.runs.grouping import group_images
-from nouncut.runs.nouns import ChosenNouns
-from nouncut.runs.settings import Settings
 from nouncut.words.prompts import PROMPTS
 from quality import Photographs
 
 N_BANDS = 10
 HIDDEN_SHARE = 0.2
 SEPARATIONS = (0.25, 0.3, 0.4)
-PUBLISHED_TAU = 0.04
 
 
 def is_right(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -43,9 +40,15 @@ def is_right(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([class_of.get(c) == n for c, n in zip(labels, numbers, strict=True)])
 
 
-def calibration(classes: NDArray[Any], groups: Any) -> dict[str, Any]:
-    right = is_right(classes, groups.model.labels_)
-    confidence = groups.membership.confidence
+def calibration(classes: NDArray[Any], model: NTKSpectralClustering) -> dict[str, Any]:
+    right = is_right(classes, model.labels_)
+    confidence = cluster_membership(
+        model.embedding_,
+        model.cluster_centers_,
+        labels=model.labels_,
+        temperature=model.membership_temperature_,
+    ).confidence
+    alone = outliers(model.graph_, model.labels_)
     band = np.minimum((confidence * N_BANDS).astype(int), N_BANDS - 1)
     gaps = [
         np.mean(band == b) * abs(confidence[band == b].mean() - right[band == b].mean())
@@ -59,9 +62,9 @@ def calibration(classes: NDArray[Any], groups: Any) -> dict[str, Any]:
         "expected calibration error %": round(100 * float(np.sum(gaps)), 1),
         "right among the less sure half %": round(100 * float(right[doubtful].mean()), 1),
         "right among the surer half %": round(100 * float(right[~doubtful].mean()), 1),
-        "outliers": len(groups.outliers),
-        "right among outliers %": round(100 * float(right[groups.outliers].mean()), 1)
-        if len(groups.outliers)
+        "outliers": len(alone),
+        "right among outliers %": round(100 * float(right[alone].mean()), 1)
+        if len(alone)
         else None,
     }
 
@@ -70,23 +73,20 @@ def made_rows() -> list[dict[str, Any]]:
     rows = []
     for separation in SEPARATIONS:
         data = make_clip_like(1000, 10, separation=separation, random_state=0)
-        nouns = ChosenNouns([str(i) for i in range(len(data.noun_features[0]))], data.noun_features)
-        groups = group_images(
-            data.features, data.features, nouns, None, 10, PUBLISHED_TAU, Settings()
-        )
-        rows.append(
-            {"data": f"synthetic, separation {separation}"} | calibration(data.labels, groups)
-        )
+        model = NTKSpectralClustering(10, random_state=0, n_jobs=-1)
+        model.fit(data.features, noun_features=data.noun_features)
+        rows.append({"data": f"made, separation {separation}"} | calibration(data.labels, model))
     return rows
 
 
 def photograph_row(data: Photographs) -> dict[str, Any]:
-    words = data.nouns("tac", seed=0)
-    nouns = ChosenNouns(words, encode_nouns(words, PROMPTS, data.encoder))
-    groups = group_images(
-        data.visual, data.semantic, nouns, None, data.n_clusters, None, Settings()
+    model = NTKSpectralClustering(data.n_clusters, tau="auto", random_state=0, n_jobs=-1)
+    model.fit(
+        data.visual,
+        semantic_features=data.semantic,
+        noun_features=encode_nouns(data.nouns("tac", seed=0), PROMPTS, data.encoder),
     )
-    return {"data": data.name} | calibration(data.classes, groups)
+    return {"data": data.name} | calibration(data.classes, model)
 
 
 def unseen_row(data: Photographs, raw: NDArray[Any], seed: int) -> dict[str, Any]:

@@ -255,7 +255,6 @@ def _result_of_a_small_fit() -> dict:
         nouns=PositiveNouns(words, data.noun_features),
         names=[],
         membership=cluster_membership(model.embedding_, model.cluster_centers_, temperature=0.2),
-        temperature=0.2,
         outliers=np.array([23]),
     )
     collection = Collection(

@@ -8,10 +8,10 @@ import pytest
 
 from nouncut.compute.files import (
     atomic_file,
+    commit_file,
     explained_writing,
-    install,
-    remove_waiting,
-    waiting,
+    remove_temporary,
+    temporary_path,
     write_array,
 )
 from nouncut.errors import OutputError, ParameterError
@@ -69,7 +69,7 @@ def test_a_drive_without_links(tmp_path, monkeypatch):
 
 def test_what_a_killed_process_left_is_replaced(tmp_path):
     path = tmp_path / "a"
-    waiting(path).write_text("left behind")
+    temporary_path(path).write_text("left behind")
     write(path, b"whole", replace=False)
     assert path.read_bytes() == b"whole"
     assert list(tmp_path.iterdir()) == [path]
@@ -89,7 +89,7 @@ def test_arrays_are_read_back_by_numpy(tmp_path, array):
     path = tmp_path / "array.npy"
     write_array(path, np.asarray(array))
     assert not path.exists()
-    install(path)
+    commit_file(path)
     read = np.load(path, allow_pickle=False)
     np.testing.assert_array_equal(read, array)
     assert read.dtype == np.asarray(array).dtype
@@ -97,9 +97,9 @@ def test_arrays_are_read_back_by_numpy(tmp_path, array):
 
 def test_temporary_files_are_removed(tmp_path):
     for name in ("a", "b"):
-        waiting(tmp_path / name).touch()
+        temporary_path(tmp_path / name).touch()
     (tmp_path / "c").touch()
-    remove_waiting(tmp_path)
+    remove_temporary(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 

@@ -136,7 +136,6 @@ def chosen_groups(
         nouns=None,
         names=names or [ClusterName(f"cluster {c + 1}", (), "", 0.0) for c in range(n_clusters)],
         membership=Membership(labels, sure, second, rest),
-        temperature=1.0,
         outliers=np.asarray(outliers, dtype=np.intp),
     )
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nouncut import __version__
-from nouncut.compute.files import waiting, write_array
+from nouncut.compute.files import temporary_path, write_array
 from nouncut.errors import InputError, NouncutError, OutputError
 from nouncut.runs.manifest import encode_manifest
 from nouncut.runs.run import open_run
@@ -314,7 +314,7 @@ def test_arrays_survive(array, is_transposed):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.npy")
         write_array(path, original)
-        read = np.load(waiting(path), mmap_mode="r", allow_pickle=False)
+        read = np.load(temporary_path(path), mmap_mode="r", allow_pickle=False)
         assert read.dtype == original.dtype
         assert read.shape == original.shape
         assert read.tobytes() == original.tobytes()

@@ -1,6 +1,6 @@
 """Atomic writing of files, and messages for disk errors.
 
-A file is first written beside its final path, under a name that ends in `NEW_SUFFIX`; `install`
+A file is first written beside its final path, under a name that ends in `NEW_SUFFIX`; `commit_file`
 then renames it in one step.
 """
 
@@ -36,28 +36,28 @@ def atomic_file(path: Path, *, replace: bool = True, sync: bool = True) -> Itera
     With `replace=False`, a file that exists by then is kept, and FileExistsError raised. With
     `sync=False`, many small files are fast, but a power cut may leave some of them empty.
     """
-    waiting(path).unlink(missing_ok=True)
+    temporary_path(path).unlink(missing_ok=True)
     try:
         with new_file(path, sync=sync) as file:
             yield file
-        install(path, replace=replace)
+        commit_file(path, replace=replace)
     except BaseException:
         with suppress(OSError):
-            waiting(path).unlink(missing_ok=True)
+            temporary_path(path).unlink(missing_ok=True)
         raise
 
 
 @contextmanager
 def new_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """Open a new file beside `path` and sync it to disk at the end; `install` renames it."""
-    with waiting(path).open("xb") as file:
+    """Open a new file beside `path` and sync it to disk at the end; `commit_file` renames it."""
+    with temporary_path(path).open("xb") as file:
         yield file
         if sync:
             file.flush()
             os.fsync(file.fileno())
 
 
-def waiting(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return the temporary path that `new_file` writes to, different in every process."""
     suffix = f".{os.getpid()}{NEW_SUFFIX}"
     name = path.name + suffix
@@ -66,26 +66,26 @@ def waiting(path: Path) -> Path:
     return path.with_name(name)
 
 
-def install(path: Path, *, replace: bool = True) -> None:
+def commit_file(path: Path, *, replace: bool = True) -> None:
     """Rename the temporary file to `path`; replace a file there, or raise FileExistsError."""
     if replace:
-        os.replace(waiting(path), path)
+        os.replace(temporary_path(path), path)
         return
     try:
         # Unlike a renaming, a link never replaces a file.
-        os.link(waiting(path), path)
+        os.link(temporary_path(path), path)
     except FileExistsError:
         raise
     except OSError:
         # Some drives, such as memory sticks, have no links.
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
-        os.rename(waiting(path), path)
+        os.rename(temporary_path(path), path)
     else:
-        waiting(path).unlink()
+        temporary_path(path).unlink()
 
 
-def remove_waiting(folder: Path) -> None:
+def remove_temporary(folder: Path) -> None:
     """Remove temporary files that an interrupted writer left behind."""
     for path in folder.glob(f"*{NEW_SUFFIX}"):
         with suppress(FileNotFoundError):

@@ -18,7 +18,6 @@ from nouncut.method.familiarity import least_familiarity
 from nouncut.method.membership import Membership
 from nouncut.runs.collection import Collection
 from nouncut.runs.exemplars import borderline_images, cohesion, typical_images
-from nouncut.runs.fitted import fitted_arrays
 from nouncut.runs.grouping import Groups
 from nouncut.runs.job import Job
 from nouncut.runs.tables import (
@@ -117,7 +116,7 @@ def _result(groups: Groups, job: Job) -> dict[str, Any]:
         "tau": model.tau_,
         "solver": model.solver_,
         "n_neighbors": model.n_neighbors_,
-        "membership_temperature": groups.temperature,
+        "membership_temperature": model.membership_temperature_,
         "cluster_count": count and asdict(count),
     }
 
@@ -178,7 +177,7 @@ def _arrays(collection: Collection, groups: Groups) -> dict[str, NDArray[Any]]:
         "graph_data": graph.data,
         "graph_indices": graph.indices,
         "graph_indptr": graph.indptr,
-        **fitted_arrays(groups.model),
+        **groups.model.to_arrays(),
     }
     return {name: array for name, array in arrays.items() if array is not None}
 

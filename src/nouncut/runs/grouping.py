@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,11 @@ from nouncut.layout.map import map_images
 from nouncut.method.copies import find_originals
 from nouncut.method.count import ClusterCount, count_clusters
 from nouncut.method.estimator import NTKSpectralClustering
-from nouncut.method.graphs import (
-    choose_neighbors,
-    even_mean,
-    neighbor_graph,
-    normalize_graph,
-    symmetrize_graph,
-)
+from nouncut.method.graphs import choose_neighbors, normalized_mean, symmetric_graphs
+from nouncut.method.kernel import Kernel
 from nouncut.method.membership import (
     Membership,
     cluster_membership,
-    membership_temperature,
     outliers,
 )
 from nouncut.method.search import search_neighbors
@@ -55,7 +49,6 @@ class Groups:
     nouns: PositiveNouns | None
     names: list[ClusterName]
     membership: Membership
-    temperature: float
     outliers: NDArray[np.intp]
 
 
@@ -71,25 +64,26 @@ def prepare_comparison(
 
 def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job) -> Groups:
     """Count clusters if needed, choose nouns, cluster the images and name the clusters."""
-    asked = job.settings.n_clusters
-    count = count_groups(collection, vocabulary, job) if asked == "auto" else None
-    n_clusters = count.n_clusters if count else int(asked)
-    nouns = choose_nouns(collection, vocabulary, n_clusters, job)
+    n_clusters, count = job.settings.n_clusters, None
+    # Without nouns, the fit itself counts, and searches neighbours once. Nouns depend on the
+    # number of clusters, so it must be known before the graphs that they make are searched.
+    if n_clusters == "auto" and vocabulary is not None:
+        count = count_groups(collection, vocabulary, job)
+        n_clusters = count.n_clusters
+    nouns = None if n_clusters == "auto" else choose_nouns(collection, vocabulary, n_clusters, job)
     with job.stage("clustering"):
         model = _fit(collection, nouns, n_clusters, job)
-        temperature = membership_temperature(model.embedding_, model.cluster_centers_)
         return Groups(
             model,
-            count,
+            count or model.cluster_count_,
             nouns,
             names=_name(model, collection, vocabulary),
             membership=cluster_membership(
                 model.embedding_,
                 model.cluster_centers_,
                 labels=model.labels_,
-                temperature=temperature,
+                temperature=model.membership_temperature_,
             ),
-            temperature=temperature,
             outliers=_single_outliers(model),
         )
 
@@ -132,7 +126,10 @@ def provisional_count(n_images: int) -> int:
 
 
 def _fit(
-    collection: Collection, nouns: PositiveNouns | None, n_clusters: int, job: Job
+    collection: Collection,
+    nouns: PositiveNouns | None,
+    n_clusters: int | Literal["auto"],
+    job: Job,
 ) -> NTKSpectralClustering:
     tau = _tau(collection, job)
     model = NTKSpectralClustering(
@@ -187,21 +184,14 @@ def _mean_graph(collection: Collection, nouns: PositiveNouns | None, job: Job) -
     images = unit_rows(collection.visual)
     semantic = images if collection.semantic is None else unit_rows(collection.semantic)
     distinct = np.unique(find_originals(images, semantic))
-    images = images[distinct]
-    directions, prompts, tau = images, [], _tau(collection, job)
+    kernel = Kernel(images[distinct], images[distinct])
     if nouns is not None:
-        directions, prompts = semantic[distinct], nouns.features
-        tau = choose_tau(directions, prompts) if tau is None else tau
+        directions, tau = semantic[distinct], _tau(collection, job)
+        tau = choose_tau(directions, nouns.features) if tau is None else tau
+        kernel = Kernel(images[distinct], directions, nouns.features, tau)
     asked = job.settings.n_neighbors
-    q = choose_neighbors(len(images)) if asked == "auto" else asked
+    q = choose_neighbors(len(distinct)) if asked == "auto" else asked
     found = search_neighbors(
-        images,
-        directions,
-        prompts,
-        tau or 1.0,
-        min(q, len(images) - 1),
-        n_threads=count_threads(job.n_jobs),
-    ).neighbors
-    graphs = [symmetrize_graph(neighbor_graph(part, len(images))) for part in found]
-    mean = even_mean([normalize_graph(graph)[0] for graph in graphs])
-    return normalize_graph(mean)[0]
+        *kernel, min(q, len(distinct) - 1), n_threads=count_threads(job.n_jobs)
+    )
+    return normalized_mean(symmetric_graphs(found.neighbors))

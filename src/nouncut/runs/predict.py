@@ -14,6 +14,7 @@ from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
+from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
 from nouncut.runs.collection import (
@@ -26,7 +27,6 @@ from nouncut.runs.collection import (
     read_collection,
 )
 from nouncut.runs.contents import membership_columns
-from nouncut.runs.fitted import MODEL_ARRAYS, restore_model
 from nouncut.runs.job import Job
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
@@ -140,7 +140,7 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
 def _place(run: Run, queries: Collection, job: Job) -> Membership:
     """Return the clusters of new images; nothing is fitted again."""
     has_nouns = run.has_array("model_noun_features")
-    model = restore_model(
+    model = NTKSpectralClustering.from_arrays(
         {name: run.array(name) for name in MODEL_ARRAYS if run.has_array(name)},
         run.array("features"),
         run.array("semantic") if has_nouns else None,

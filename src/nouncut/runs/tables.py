@@ -106,7 +106,7 @@ def real_paths(images: pa.Table) -> list[Path]:
 
 
 def write_table(directory: Path, name: str, table: pa.Table) -> None:
-    """Write a table beside its final path; `install` renames it."""
+    """Write a table beside its final path; `commit_file` renames it."""
     with new_file(table_path(directory, name)) as file:
         pq.write_table(table, file, write_page_checksum=True)
 

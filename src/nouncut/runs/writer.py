@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from nouncut import __version__
 from nouncut.compute.files import (
-    install,
+    commit_file,
     new_file,
-    remove_waiting,
+    remove_temporary,
     sync_folder,
-    waiting,
+    temporary_path,
     write_array,
 )
 from nouncut.errors import InputError, OutputError, printable_path
@@ -96,7 +96,7 @@ class RunWriter:
         if not self._has_complete_run():
             with explained(self.directory):
                 self._write_manifest(MANIFEST, self._head(manifest) | {"status": "running"})
-                install(self.directory / MANIFEST)
+                commit_file(self.directory / MANIFEST)
                 sync_folder(self.directory)
 
     def finish(self, contents: RunContents) -> Run:
@@ -120,15 +120,15 @@ class RunWriter:
 
     def _swap(self, paths: list[Path]) -> None:
         """Rename all new files to their final paths."""
-        install(self.directory / MANIFEST)
+        commit_file(self.directory / MANIFEST)
         self._sync()
         for path in paths:
-            install(path)
+            commit_file(path)
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - set(paths)
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
         self._sync()
-        os.replace(waiting(self.directory / _COMPLETE), self.directory / MANIFEST)
+        os.replace(temporary_path(self.directory / _COMPLETE), self.directory / MANIFEST)
         self._sync()
 
     def _described(self, contents: RunContents) -> dict[str, Any]:
@@ -165,8 +165,8 @@ class RunWriter:
             ) from error
 
     def _remove_leftovers(self) -> None:
-        remove_waiting(self.directory)
-        remove_waiting(self.directory / ARRAYS)
+        remove_temporary(self.directory)
+        remove_temporary(self.directory / ARRAYS)
 
     def _sync(self) -> None:
         sync_folder(self.directory / ARRAYS)
