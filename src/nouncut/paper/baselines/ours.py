@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from nouncut.method.estimator import NTKSpectralClustering
 from nouncut.paper.baselines.problem import Problem
 
-_PUBLISHED = {"n_neighbors": 30, "ensemble": "diffusion"}
+PUBLISHED_NEIGHBORS = 30
+_PUBLISHED = {"n_neighbors": PUBLISHED_NEIGHBORS, "ensemble": "diffusion"}
 
 
 def fit_ours(
