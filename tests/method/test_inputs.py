@@ -95,7 +95,9 @@ def test_more_clusters_than_images():
 
 
 def test_more_neighbors_than_images():
-    with pytest.warns(UserWarning, match="`n_neighbors` is 60, but there are 60 images"):
+    with pytest.warns(
+        UserWarning, match="60 neighbours were asked for, but there are only 60 images"
+    ):
         NTKSpectralClustering(3, n_neighbors=60).fit(FEATURES)
 
 
@@ -130,7 +132,7 @@ def test_rows_of_zeros_are_counted_and_join_the_largest_cluster():
     with pytest.warns(UserWarning, match="zeros|no neighbour") as caught:
         model = NTKSpectralClustering(4).fit(features, noun_features=data.noun_features)
     messages = [str(warning.message) for warning in caught]
-    assert "`X` has 2 row(s) of zeros (5, 17)" in messages[0]
+    assert "The features of 2 image(s) are all zero (rows 5, 17 of X)" in messages[0]
     assert "1 of 199 images have no neighbour" in messages[1]  # The two are copies.
     assert {warning.filename for warning in caught} == {__file__}
     np.testing.assert_array_equal(model.isolated_, [5, 17])

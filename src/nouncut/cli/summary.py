@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.table import Table
 
 from nouncut.cli.console import notes, print_json, results, shown_bytes
+from nouncut.cli.exit_codes import for_command_line
 from nouncut.compute.progress import shown_seconds
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _show_notes(run: Run) -> None:
     if run.manifest["model"]["name"] != run.manifest["settings"]["model"]:
         console.print(run.manifest["model"]["reason"])
     for warning in run.manifest["warnings"]:
-        console.print(f"Note: {warning}")
+        console.print(f"Note: {for_command_line(warning)}")
     for file in run.skipped[:_SHOWN_SKIPPED]:
         console.print(f"Skipped {printable_path(file.path)}: {file.reason}")
     if len(run.skipped) > _SHOWN_SKIPPED:

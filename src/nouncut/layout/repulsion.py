@@ -1,4 +1,4 @@
-"""Repulsion of t-SNE between all points, by convolution on a grid."""
+"""Repulsion of t-SNE between all points: pair by pair for few, on a grid for many."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.fft import irfft2, next_fast_len, rfft2
 
+# Up to this number of points, all pairs take less time than the grid.
+_FEW_POINTS = 1000
 # Distance of grid nodes. Forces change over a distance of one; on coarser grids clusters become
 # streaks along an axis.
 _SPACING = 0.3
 # Small maps get a finer grid; very large maps, and maps with few points, a coarser one.
 _FEWEST_NODES, _MOST_NODES = 64, 1024
 _NODES_PER_POINT = 16
-# Every point's own share is subtracted from the total. The grid knows it only approximately; this
-# limit per point keeps the rest positive.
+# Every point's own share is subtracted from the total, which the grid knows only approximately;
+# this limit per point keeps the rest positive.
 _LEAST_TOTAL = 0.01
 # Interpolation uses the four by four nodes around a point.
 _MARGIN = 2
@@ -31,7 +33,16 @@ class Repulsion(NamedTuple):
 
 
 def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
-    """Return the forces between all points under Student's t kernel.
+    """Return the forces between all points under Student's t kernel."""
+    if len(positions) <= _FEW_POINTS:
+        forces = np.empty_like(positions)
+        total = _repel_pairs(positions, forces)
+        return Repulsion(forces, max(total, _LEAST_TOTAL * len(positions)))
+    return repel_on_grid(positions, n_threads)
+
+
+def repel_on_grid(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
+    """Approximate the forces between all points.
 
     The points are spread on a grid, the grid is convolved with the kernel by FFT, and the result is
     interpolated at the points (as in FIt-SNE): the time grows with the number of points and the
@@ -55,6 +66,23 @@ def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     _interpolate(cells, fields, values)
     total = float(values[:, 0].sum(dtype=np.float64)) - len(positions)
     return Repulsion(values[:, 1:], max(total, _LEAST_TOTAL * len(positions)))
+
+
+@njit(nogil=True, cache=True)
+def _repel_pairs(positions: Any, forces: Any) -> float:
+    """Write the force on every point; return the sum of the kernel over all pairs."""
+    total = 0.0
+    for point in range(len(positions)):
+        force_x, force_y = np.float32(0), np.float32(0)
+        for other in range(len(positions)):
+            x = positions[point, 0] - positions[other, 0]
+            y = positions[point, 1] - positions[other, 1]
+            kernel = np.float32(1) / (np.float32(1) + x * x + y * y)
+            force_x += kernel * kernel * x
+            force_y += kernel * kernel * y
+            total += kernel
+        forces[point, 0], forces[point, 1] = force_x, force_y
+    return total - len(positions)
 
 
 @lru_cache(maxsize=2)

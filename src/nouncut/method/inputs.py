@@ -107,8 +107,8 @@ def check_size(
     """Return the number of clusters that the images can form; None if it is to be found."""
     if n_neighbors is not None and n_neighbors >= n_images:
         warn_user(
-            f"`n_neighbors` is {n_neighbors}, but there are {n_images} images: every image is "
-            "compared with all others."
+            f"{n_neighbors} neighbours were asked for, but there are only {n_images} images: every "
+            "image is compared with all others."
         )
     if isinstance(n_clusters, str):  # "auto"
         return None if n_distinct > 1 else 1
@@ -163,8 +163,8 @@ def _unit_features(features: Any, name: str) -> NDArray[np.float32]:
     empty = np.flatnonzero(~unit.any(axis=1))
     if len(empty):
         warn_user(
-            f"`{name}` has {len(empty)} row(s) of zeros ({_listed(empty)}), which have no "
-            "direction: they join the largest cluster. Remove them or encode them again."
+            f"The features of {len(empty)} image(s) are all zero (rows {_listed(empty)} of "
+            f"{name}). They join the largest cluster: remove them, or encode them again."
         )
     return unit
 
