@@ -14,7 +14,7 @@ from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
 
 
-@pytest.mark.filterwarnings("ignore:`X` has", "ignore:Only .* images differ")
+@pytest.mark.filterwarnings("ignore:The features of", "ignore:Only .* images differ")
 @pytest.mark.filterwarnings("ignore:.* have no neighbour", "ignore:The images fall into")
 @parametrize_with_checks(
     [NTKSpectralClustering()],
