@@ -8,6 +8,7 @@ from typing import Literal
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
+from nouncut.method.choices import Solver
 from nouncut.report.write import write_report
 from nouncut.runs.cluster import make_run
 from nouncut.runs.collection import as_paths
@@ -15,7 +16,7 @@ from nouncut.runs.estimate import Estimate
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
 from nouncut.runs.run import Run
-from nouncut.runs.settings import Comparison, Settings, Solver
+from nouncut.runs.settings import Comparison, Settings
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS

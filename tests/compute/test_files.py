@@ -3,16 +3,13 @@ from __future__ import annotations
 import errno
 import os
 
-import numpy as np
 import pytest
 
 from nouncut.compute.files import (
     atomic_file,
-    commit_file,
     explained_writing,
     remove_temporary,
     temporary_path,
-    write_array,
 )
 from nouncut.errors import OutputError, ParameterError
 
@@ -80,19 +77,6 @@ def test_the_longest_names_can_be_written(tmp_path):
     assert len(os.fsencode(path.name)) == 255
     write(path, b"whole")
     assert path.read_bytes() == b"whole"
-
-
-@pytest.mark.parametrize(
-    "array", [np.arange(12.0).reshape(3, 4).T, np.float32(2), np.empty((0, 3)), np.array(["a"])]
-)
-def test_arrays_are_read_back_by_numpy(tmp_path, array):
-    path = tmp_path / "array.npy"
-    write_array(path, np.asarray(array))
-    assert not path.exists()
-    commit_file(path)
-    read = np.load(path, allow_pickle=False)
-    np.testing.assert_array_equal(read, array)
-    assert read.dtype == np.asarray(array).dtype
 
 
 def test_temporary_files_are_removed(tmp_path):

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nouncut import __version__
-from nouncut.compute.files import temporary_path, write_array
+from nouncut.compute.files import temporary_path
 from nouncut.errors import InputError, NouncutError, OutputError
 from nouncut.runs.manifest import encode_manifest
 from nouncut.runs.run import open_run
-from nouncut.runs.writer import RunContents, RunWriter
+from nouncut.runs.writer import RunContents, RunWriter, write_array
 
 
 @pytest.fixture

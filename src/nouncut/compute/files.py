@@ -12,10 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import BinaryIO
 
 from nouncut.errors import NouncutError, OutputError, describe_error, printable_path
 
@@ -25,7 +22,6 @@ NEW_SUFFIX = ".nouncut-new"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
-_BYTES_AT_ONCE = 16 * 2**20
 _MAX_NAME_BYTES = 255
 
 
@@ -90,24 +86,6 @@ def remove_temporary(folder: Path) -> None:
     for path in folder.glob(f"*{NEW_SUFFIX}"):
         with suppress(FileNotFoundError):
             path.unlink()
-
-
-def write_array(path: Path, array: NDArray[Any]) -> None:
-    """Write a .npy file as `new_file` does, in pieces: the array may be memory-mapped."""
-    if array.dtype.hasobject:
-        raise ValueError(f"{path.stem!r} holds Python objects, and arrays are never pickled.")
-    flat = np.asarray(array, order="C").reshape(-1)
-    header = {
-        "descr": np.lib.format.dtype_to_descr(array.dtype),
-        "fortran_order": False,
-        "shape": array.shape,
-    }
-    step = max(1, _BYTES_AT_ONCE // max(1, array.itemsize))
-    with new_file(path) as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        # np.save hides the errno of a full disk.
-        for start in range(0, len(flat), step):
-            file.write(flat[start : start + step].tobytes())
 
 
 def sync_folder(folder: Path) -> None:

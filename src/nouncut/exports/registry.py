@@ -5,7 +5,6 @@ A new format is a new file, and a line in `EXPORTS`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import ParameterError
 from nouncut.exports.embedding_atlas import export_embedding_atlas
 from nouncut.exports.fiftyone import DATA, LABELS, export_fiftyone
@@ -52,9 +52,7 @@ EXPORTS = {
 }
 
 
-def export_run(
-    run: Run, to: str, output: str | os.PathLike[str] | None = None, **options: Any
-) -> ExportResult:
+def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any) -> ExportResult:
     """Write a finished run in the format of another program.
 
     Parameters
@@ -111,7 +109,7 @@ def export_run(
 
 
 def plan_export(
-    run: Run, to: str, output: str | os.PathLike[str] | None = None, **options: Any
+    run: Run, to: str, output: AnyPath | None = None, **options: Any
 ) -> list[tuple[Path, Path]]:
     """Return the pairs of source and target that `export_run` would write."""
     export = _find(to, options)
@@ -133,5 +131,5 @@ def _find(to: str, options: dict[str, Any]) -> Export:
     return EXPORTS[to]
 
 
-def _destination(run: Run, export: Export, output: str | os.PathLike[str] | None) -> Path:
+def _destination(run: Run, export: Export, output: AnyPath | None) -> Path:
     return run.directory / _EXPORTS_FOLDER / export.file_name if output is None else Path(output)

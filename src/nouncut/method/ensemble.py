@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,13 +12,13 @@ from nouncut.compute.checks import check_choice
 from nouncut.compute.memory import available_memory
 from nouncut.compute.progress import Progress
 from nouncut.compute.sparse import cache_order, reorder
+from nouncut.method.choices import Solver
 from nouncut.method.cut import Cut, CutKind, cut_affinity, cut_graph
 from nouncut.method.diffusion import PUBLISHED, DiffusionOptions, PromptWeights
 from nouncut.method.exact_diffusion import exact_diffusion, exact_diffusion_bytes
 from nouncut.method.graphs import mean_graph
 from nouncut.method.spectral_diffusion import spectral_diffusion
 
-Solver = Literal["auto", "exact", "spectral"]
 # Exact diffusion takes about a second at this size; its time grows with the cube of the size.
 _EXACT_SIZE = 500
 

@@ -20,6 +20,14 @@ from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import blas_threads, count_threads
 from nouncut.errors import ParameterError
+from nouncut.method.choices import (
+    Affinity,
+    Assignment,
+    Combination,
+    LamScale,
+    Solver,
+    Symmetry,
+)
 from nouncut.method.diffusion import DiffusionOptions
 from nouncut.method.fit import Fit, FitOptions, fit_graph, fit_images
 from nouncut.method.inputs import (
@@ -165,16 +173,16 @@ class NTKSpectralClustering(
         self,
         n_clusters: int | Literal["auto"] = 8,
         *,
-        affinity: Literal["ntk", "precomputed"] = "ntk",
+        affinity: Affinity = "ntk",
         tau: float | Literal["auto"] = 0.04,
         n_neighbors: int | Literal["auto"] = "auto",
         mu: float = 0.1,
         lam: float = 10.0,
-        lam_scale: Literal["absolute", "per_image"] = "absolute",
-        neighbors: Literal["union", "mutual"] = "union",
-        ensemble: Literal["weighted", "diffusion", "average", "prompt_mean"] = "weighted",
-        solver: Literal["auto", "exact", "spectral"] = "auto",
-        assign_labels: Literal["discretize", "cluster_qr", "kmeans"] = "discretize",
+        lam_scale: LamScale = "absolute",
+        neighbors: Symmetry = "union",
+        ensemble: Combination = "weighted",
+        solver: Solver = "auto",
+        assign_labels: Assignment = "discretize",
         max_iter: int = 5,
         max_inner_iter: int = 8,
         tol: float = 1e-4,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 
 from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
+from nouncut.method.choices import Assignment, Combination, Solver, Symmetry
 from nouncut.method.copies import find_originals
 from nouncut.method.count import MAX_CLUSTERS, ClusterCount, count_clusters
 from nouncut.method.diffusion import DiffusionOptions
-from nouncut.method.ensemble import Ensemble, Solver, ensemble_graphs
+from nouncut.method.ensemble import Ensemble, ensemble_graphs
 from nouncut.method.footprint import fit_footprint, memory_for_probabilities
 from nouncut.method.graphs import (
-    Symmetry,
     add_copies,
     choose_neighbors,
     even_mean,
@@ -32,7 +32,6 @@ from nouncut.method.graphs import (
 from nouncut.method.inputs import check_size, warn_of_excluded
 from nouncut.method.kernel import Kernel, shifted_features
 from nouncut.method.labels import (
-    Assignment,
     assign_labels,
     cluster_centers,
     fill_clusters,
@@ -42,7 +41,6 @@ from nouncut.method.labels import (
 from nouncut.method.placement import Placement, place_images, place_rows
 from nouncut.method.search import search_neighbors
 
-Combination = Literal["weighted", "diffusion", "average", "prompt_mean"]
 # The published lambda was chosen on test sets of this size (such as CIFAR-10's).
 _LAMBDA_REFERENCE_SIZE = 10_000
 # Centred features of few images repel each other: their mean cosine is -1 / (n - 1).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from scipy.sparse.csgraph import connected_components
 
 from nouncut.compute.checks import check_choice
 from nouncut.compute.sparse import cache_order, entries_in, reorder, with_entries
+from nouncut.method.choices import Symmetry
 from nouncut.method.neighbors import Neighbors
 
-Symmetry = Literal["union", "mutual"]
 # The fewest neighbours that hold a cluster together, and the paper's number.
 _NEIGHBORS = 2, 30
 # Avoids a division by zero for images without neighbours; a larger floor would change the weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,25 @@ from sklearn.utils.validation import validate_data
 from nouncut.compute.checks import check_choice, check_nouns, check_positive, warn_user
 from nouncut.compute.rows import unit_rows
 from nouncut.errors import ParameterError
+from nouncut.method.choices import (
+    Affinity,
+    Assignment,
+    Combination,
+    LamScale,
+    Solver,
+    Symmetry,
+)
 
 _FLOATS = (np.float64, np.float32)
 # Relative to the largest weight of a graph; more than rounding.
 _ASYMMETRY = 1e-6
 _CHOICES = {
-    "affinity": ("ntk", "precomputed"),
-    "lam_scale": ("absolute", "per_image"),
-    "neighbors": ("union", "mutual"),
-    "ensemble": ("weighted", "diffusion", "average", "prompt_mean"),
-    "solver": ("auto", "exact", "spectral"),
-    "assign_labels": ("discretize", "cluster_qr", "kmeans"),
+    "affinity": Affinity,
+    "lam_scale": LamScale,
+    "neighbors": Symmetry,
+    "ensemble": Combination,
+    "solver": Solver,
+    "assign_labels": Assignment,
 }
 _WHOLE = ("n_clusters", "n_neighbors", "max_iter", "max_inner_iter")
 _REAL = ("tau", "mu", "lam", "tol", "max_memory")
@@ -36,7 +44,7 @@ _SPECIAL = {"n_clusters": "auto", "n_neighbors": "auto", "tau": "auto", "max_mem
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Check the parameters of `NTKSpectralClustering`."""
     for name, choices in _CHOICES.items():
-        check_choice(name, parameters[name], choices)
+        check_choice(name, parameters[name], get_args(choices))
     for names, kind in ((_WHOLE, Integral), (_REAL, Real)):
         given = {name: parameters[name] for name in names}
         check_positive({n: v for n, v in given.items() if not _is_special(n, v)}, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from nouncut.compute.checks import check_choice
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.compute.threads import all_threads, blas_threads, run_tasks
+from nouncut.method.choices import Assignment
 
-Assignment = Literal["discretize", "cluster_qr", "kmeans"]
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
 # Above this size pivots come from a sample, k-means starts once, and rotations end a bit earlier.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, describe_error, printable_path
 
 # A file may hold several arrays or columns; the first of these names that it has is used.
@@ -26,7 +26,7 @@ class FeatureTable:
     names: tuple[str, ...] | None
 
 
-def read_features(path: str | os.PathLike[str]) -> FeatureTable:
+def read_features(path: AnyPath) -> FeatureTable:
     """Read features from a file."""
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())

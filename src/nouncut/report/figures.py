@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from nouncut.compute.files import atomic_file, explained_writing
+from nouncut.compute.files import AnyPath, atomic_file, explained_writing
 from nouncut.report.affinity_matrix import draw_affinities
 from nouncut.report.charts import (
     HALF_WIDTH,
@@ -55,7 +54,7 @@ def method_figures(run: Run) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-def save_figures(run: Run, folder: str | os.PathLike[str]) -> list[Path]:
+def save_figures(run: Run, folder: AnyPath) -> list[Path]:
     """Save the figures to a folder, each as SVG and as PNG."""
     target = Path(folder)
     saved = []

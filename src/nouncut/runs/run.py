@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
@@ -251,7 +252,7 @@ class Run:
         return found
 
 
-def open_run(directory: str | os.PathLike[str]) -> Run:
+def open_run(directory: AnyPath) -> Run:
     """Open a finished run.
 
     Parameters

@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from nouncut.compute.checks import check_choice, check_positive
 from nouncut.errors import ParameterError
+from nouncut.method.choices import Solver
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS, check_prompts, read_prompts
 from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS
 
-Solver = Literal["auto", "exact", "spectral"]
 Comparison = Literal["looks", "words"]
 Auto = Literal["auto"]
 

@@ -15,18 +15,19 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from nouncut import __version__
 from nouncut.compute.files import (
+    AnyPath,
     commit_file,
     new_file,
     remove_temporary,
     sync_folder,
     temporary_path,
-    write_array,
 )
 from nouncut.errors import InputError, OutputError, printable_path
 from nouncut.runs.directory import (
@@ -46,6 +47,7 @@ from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
 
 _COMPLETE = "complete-manifest.json"
+_BYTES_AT_ONCE = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class RunContents:
 class RunWriter:
     """Writes a run to its directory, which is locked while the writer is open."""
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(self, directory: AnyPath) -> None:
         self.directory = Path(directory)
         self._lock = FileLock(self.directory / LOCK, timeout=0, thread_local=False)
         self._started = _now()
@@ -205,3 +207,21 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write a .npy file as `new_file` does, in pieces: the array may be memory-mapped."""
+    if array.dtype.hasobject:
+        raise ValueError(f"{path.stem!r} holds Python objects, and arrays are never pickled.")
+    flat = np.asarray(array, order="C").reshape(-1)
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
+    step = max(1, _BYTES_AT_ONCE // max(1, array.itemsize))
+    with new_file(path) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        # np.save hides the errno of a full disk.
+        for start in range(0, len(flat), step):
+            file.write(flat[start : start + step].tobytes())

@@ -18,6 +18,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import OutputError, ParameterError, printable_path
 from nouncut.store.database import (
     DATABASE_NAME,
@@ -98,7 +99,7 @@ class FeatureStore:
      [1. 0.]]
     """
 
-    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, root: AnyPath | None = None) -> None:
         self.root = default_root() if root is None else Path(root)
         create_database(self.root)
         migrate_shards(self.root)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 from pathlib import Path
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.words.text_files import line_error, read_lines
 
@@ -34,7 +34,7 @@ def check_prompts(prompts: Iterable[str]) -> list[str]:
     return checked
 
 
-def read_prompts(path: str | PathLike[str]) -> list[str]:
+def read_prompts(path: AnyPath) -> list[str]:
     """Read templates from a text file, one per line; blank lines and # comments are skipped."""
     path = Path(path)
     templates = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from os import PathLike
 from pathlib import Path
 
+from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, printable_path
 from nouncut.words.spelling import fold_word, tidy_word
 from nouncut.words.text_files import line_error, read_lines
@@ -18,7 +18,7 @@ _COLUMNS = ("noun", "word", "name")
 _DELIMITERS = ",;\t"
 
 
-def read_words(path: str | PathLike[str]) -> list[str]:
+def read_words(path: AnyPath) -> list[str]:
     r"""Read a vocabulary from a UTF-8 file.
 
     Blank lines and lines that start with ``#`` are skipped. Underscores become spaces. Of words

@@ -1,0 +1,10 @@
+"""The values that options of the method can have; light to import."""
+
+from typing import Literal
+
+Affinity = Literal["ntk", "precomputed"]
+LamScale = Literal["absolute", "per_image"]
+Symmetry = Literal["union", "mutual"]
+Combination = Literal["weighted", "diffusion", "average", "prompt_mean"]
+Solver = Literal["auto", "exact", "spectral"]
+Assignment = Literal["discretize", "cluster_qr", "kmeans"]
