@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -95,12 +96,19 @@ def load_encoder(model: str | Path = "auto", *, device: str = "auto") -> ChosenE
         ) from error
 
 
-def _load(model: str | Path, device: str) -> ChosenEncoder:
-    from nouncut.models.clip import ClipEncoder
+@cache
+def _load_mini(device: str) -> Encoder:
+    """Load the embedded model once per process: it never changes and takes seconds."""
     from nouncut.models.mini import MiniEncoder
 
+    return MiniEncoder(device=device)
+
+
+def _load(model: str | Path, device: str) -> ChosenEncoder:
+    from nouncut.models.clip import ClipEncoder
+
     if model == "mini":
-        return ChosenEncoder(MiniEncoder(device=device), "The embedded model was asked for.")
+        return ChosenEncoder(_load_mini(device), "The embedded model was asked for.")
     if model != "auto":
         return ChosenEncoder(ClipEncoder(model, device=device), f"{model} was asked for.")
     try:
@@ -110,7 +118,7 @@ def _load(model: str | Path, device: str) -> ChosenEncoder:
         if is_on_this_machine(PREFERRED_CLIP):
             raise
         return ChosenEncoder(
-            MiniEncoder(device=device),
+            _load_mini(device),
             f"The embedded model, which is not CLIP and less accurate: CLIP {PREFERRED_CLIP} is "
             "not on this machine and could not be downloaded.",
         )
