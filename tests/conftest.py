@@ -6,6 +6,10 @@ import os
 # torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -93,6 +97,36 @@ def random_graphs():
         return graphs
 
     return make
+
+
+@pytest.fixture
+def without_privileges():
+    """Return a context in which the superuser has no more rights than others."""
+
+    @contextmanager
+    def drop() -> Iterator[None]:
+        if os.geteuid():
+            yield
+            return
+        os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    return drop
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """Return a file system of two megabytes in memory, if this user may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("a file system can be mounted by root only")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @pytest.fixture

@@ -24,17 +24,6 @@ def mount(folder, *options):
         pytest.skip("a file system can be mounted by root only")
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Return a file system of two megabytes."""
-    if not sys.platform.startswith("linux") or os.geteuid() != 0:
-        pytest.skip("a file system can be mounted by root only")
-    disk = tmp_path / "disk"
-    mount(disk, "-o", "size=2m")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
-
-
 def fill(disk, leave=0):
     """Write a file that takes all room but some; return it."""
     filler = disk / "filler"

@@ -1,7 +1,6 @@
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,19 +22,6 @@ def names(scan):
 
 def reasons(scan):
     return {skipped.path.name: skipped.reason for skipped in scan.skipped}
-
-
-@contextmanager
-def without_privileges():
-    """Drop the superuser's rights for a while."""
-    if os.geteuid():
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.fixture
@@ -153,7 +139,7 @@ def test_links_to_other_folders_are_followed(folder, tmp_path):
     assert names(scan_images(folder)) == ["a.JPG", "b.png", "c.webp", "e.png"]
 
 
-def test_unreadable_folders_are_reported(public_folder):
+def test_unreadable_folders_are_reported(public_folder, without_privileges):
     picture(public_folder / "a.png")
     picture(public_folder / "locked" / "b.png")
     (public_folder / "locked").chmod(0)
@@ -165,7 +151,7 @@ def test_unreadable_folders_are_reported(public_folder):
     assert reasons(scan) == {"locked": "the folder cannot be read (Permission denied)"}
 
 
-def test_unreadable_lists_are_reported(public_folder):
+def test_unreadable_lists_are_reported(public_folder, without_privileges):
     path = public_folder / "list.txt"
     path.write_text("b.png\n")
     path.chmod(0)

@@ -5,7 +5,6 @@ import os
 import re
 import resource
 import shutil
-import subprocess
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
@@ -201,20 +200,7 @@ def test_two_writers_in_one_process(tmp_path):
         pass
 
 
-@contextmanager
-def without_privileges():
-    """Give up what the superuser may do, for a while."""
-    if os.geteuid():
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def test_a_read_only_run_can_be_read_and_says_why_not_more(small_run):
+def test_a_read_only_run_can_be_read_and_says_why_not_more(small_run, without_privileges):
     top = Path(tempfile.mkdtemp())
     try:
         shutil.copytree(small_run.directory, top / "run")
@@ -259,46 +245,29 @@ def test_files_that_may_not_grow(small_run, contents, n_bytes):
         writer.finish(contents)
 
 
-@contextmanager
-def small_disk(folder):
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, check=False
-    )
-    try:
-        yield mounted.returncode == 0
-    finally:
-        if mounted.returncode == 0:
-            subprocess.run(["umount", folder], check=True)
-
-
-@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount command")
-def test_a_full_disk(contents, tmp_path):
+def test_a_full_disk(contents, small_disk):
     first = replace(contents, arrays={"features": np.zeros(5000)})
     second = replace(contents, arrays={"features": np.ones(5000)})
-    with small_disk(tmp_path / "disk") as is_mounted:
-        if not is_mounted:
-            pytest.skip("mounting is not permitted")
-        directory = tmp_path / "disk" / "run"
-        with RunWriter(directory) as writer:
-            writer.finish(first)
-        before = snapshot(directory)
-        ballast = tmp_path / "disk" / "ballast"
-        ballast.write_bytes(bytes(shutil.disk_usage(directory).free))
-        # A little more room every time, so that it ends before each of the files in turn.
-        n_failed = 0
-        while True:
-            try:
-                with RunWriter(directory) as writer:
-                    run = writer.finish(second)
-                break
-            except NouncutError as error:
-                assert re.search(r"No room left .* intact", str(error))  # noqa: PT017
-            n_failed += 1
-            assert snapshot(directory) == before
-            os.truncate(ballast, ballast.stat().st_size - 4096)
-        assert n_failed > 10
-        assert np.all(run.array("features") == 1)
+    directory = small_disk / "run"
+    with RunWriter(directory) as writer:
+        writer.finish(first)
+    before = snapshot(directory)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(shutil.disk_usage(directory).free))
+    # A little more room every time, so that it ends before each of the files in turn.
+    n_failed = 0
+    while True:
+        try:
+            with RunWriter(directory) as writer:
+                run = writer.finish(second)
+            break
+        except NouncutError as error:
+            assert re.search(r"No room left .* intact", str(error))  # noqa: PT017
+        n_failed += 1
+        assert snapshot(directory) == before
+        os.truncate(ballast, ballast.stat().st_size - 4096)
+    assert n_failed > 10
+    assert np.all(run.array("features") == 1)
 
 
 @given(

@@ -1,12 +1,9 @@
 """Disks that are full or read-only, and files of other programs."""
 
-import os
 import resource
 import shutil
 import sqlite3
-import subprocess
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -51,20 +48,7 @@ def test_other_programs_files_are_left_alone(tmp_path):
         FeatureStore(tmp_path)
 
 
-@contextmanager
-def without_privileges():
-    """Give up what the superuser may do, for a while."""
-    if os.geteuid():
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def test_a_read_only_store_can_be_read_and_says_why_not_more():
+def test_a_read_only_store_can_be_read_and_says_why_not_more(without_privileges):
     top = Path(tempfile.mkdtemp())
     try:
         store = FeatureStore(top / "store")
@@ -122,36 +106,19 @@ def test_a_limit_on_file_size(store):
     assert store.check() == []
 
 
-@contextmanager
-def small_disk(folder):
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, check=False
-    )
-    try:
-        yield mounted.returncode == 0
-    finally:
-        if mounted.returncode == 0:
-            subprocess.run(["umount", folder], check=True)
-
-
-@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount command")
-def test_a_full_disk(tmp_path):
-    with small_disk(tmp_path / "disk") as is_mounted:
-        if not is_mounted:
-            pytest.skip("mounting is not permitted; the limit on file size is tested instead")
-        store = FeatureStore(tmp_path / "disk" / "store")
-        ballast = tmp_path / "disk" / "ballast"
-        ballast.write_bytes(bytes(200_000))
-        n_batches = fill(store)
-        still_fine(store, n_batches)
-        ballast.unlink()
-        numbers = range(n_batches * 50, n_batches * 50 + 50)
-        assert store.append("s", keys_of(numbers), rows_of(numbers)) == 50
-        n_more = fill(store)
-        # Pruning gives room even where there is none for noting all that is removed.
-        assert store.prune(spaces=["s"]) > n_more * 50 * 1024
-        assert store.append("t", keys_of(range(50)), rows_of(range(50))) == 50
+def test_a_full_disk(small_disk):
+    store = FeatureStore(small_disk / "store")
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(200_000))
+    n_batches = fill(store)
+    still_fine(store, n_batches)
+    ballast.unlink()
+    numbers = range(n_batches * 50, n_batches * 50 + 50)
+    assert store.append("s", keys_of(numbers), rows_of(numbers)) == 50
+    n_more = fill(store)
+    # Pruning gives room even where there is none for noting all that is removed.
+    assert store.prune(spaces=["s"]) > n_more * 50 * 1024
+    assert store.append("t", keys_of(range(50)), rows_of(range(50))) == 50
 
 
 def test_a_lost_folder(store):
