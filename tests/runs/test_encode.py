@@ -15,7 +15,6 @@ from PIL import Image
 
 from nouncut import encode_images, encode_nouns
 from nouncut.errors import InputError
-from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
 from nouncut.store.store import FeatureStore
 
@@ -248,26 +247,3 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
         )
         peaks.append(int(finished.stdout))
     assert peaks[1] - peaks[0] < 100_000
-
-
-def test_the_embedded_model_end_to_end(tmp_path, monkeypatch):
-    """The README's script, on a folder of plainly different pictures."""
-    rng = np.random.default_rng(0)
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    for number in range(12):
-        for kind in ("plain", "noise"):
-            pixels = np.full((64, 64, 3), (90, 140, 220), dtype=np.uint8)
-            if kind == "noise":
-                pixels = rng.integers(0, 256, pixels.shape, dtype=np.uint8)
-            pixels[:4, :4] = rng.integers(0, 256, 3)
-            Image.fromarray(pixels).save(folder / f"{kind} {number}.png")
-    monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
-    encoder = load_encoder("mini", device="cpu").encoder
-    first = encode_images(folder, encoder)
-    assert (first.n_encoded, len(first.paths)) == (24, 24)
-    assert (tmp_path / "cache").is_dir()
-    visual = first.visual()
-    noisy = np.array(["noise" in path.name for path in first.paths])
-    centres = np.stack([visual[noisy].mean(axis=0), visual[~noisy].mean(axis=0)])
-    assert np.all((visual @ centres.T).argmax(axis=1) == ~noisy)
