@@ -6,7 +6,8 @@ images in 1,000 clusters; ``--pictures DIR`` draws every map.
 
 Trustworthiness (scikit-learn's, 1 at best) falls with every image that is among the 15 nearest on
 the map but not in the visual features. Neighbours: the share of the 15 nearest on the map that are
-neighbours in the graph. Same cluster: the share of them in the same cluster.
+neighbours in the graph. Same cluster: the share of them in the same cluster. A last table times
+the repulsion of one step, pair by pair and on the grid.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from nouncut import NTKSpectralClustering, encode_nouns
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import count_threads
 from nouncut.layout.map import map_images
+from nouncut.layout.repulsion import repel_on_grid, repel_pairs
 from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_graph
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like
@@ -43,6 +45,7 @@ N_SAMPLED = 1000
 TSNE_SIZE = 2000
 MADE = ((1000, 10), (2000, 100), (10_000, 10))
 LARGE = (50_000, 1000)
+REPULSION_SIZES, REPULSION_STEPS = (30, 100, 300, 1000, 2000), 50
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,23 @@ def clusterings(folders: list[Path], model: str, large: bool) -> Iterator[Cluste
             yield photographed(folder, encoder)
 
 
+def repulsion_rows() -> list[dict[str, Any]]:
+    rng, n_threads, rows = np.random.default_rng(0), count_threads(-1), []
+    for n_points in REPULSION_SIZES:
+        # The area of a map grows with the number of images.
+        points = (0.3 * np.sqrt(n_points) * rng.normal(size=(n_points, 2))).astype(np.float32)
+        row: dict[str, Any] = {"points": n_points}
+        for name, repel in (("pairs", repel_pairs), ("grid", repel_on_grid)):
+            repel(points, n_threads)
+            start = time.perf_counter()
+            for _ in range(REPULSION_STEPS):
+                repel(points, n_threads)
+            seconds = (time.perf_counter() - start) / REPULSION_STEPS
+            row[f"{name} (ms)"] = round(1000 * seconds, 3)
+        rows.append(row)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="folders with a folder per class")
@@ -198,6 +218,7 @@ def main() -> None:
     map_images(tiny.embedding, tiny.graph, tiny.labels)
     for data in clusterings(arguments.folders, arguments.model, arguments.large):
         result[data.name] = compare(data, arguments.pictures)
+    result["One step of repulsion"] = repulsion_rows()
     print_result(result, arguments.json)
 
 

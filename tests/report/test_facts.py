@@ -26,7 +26,7 @@ def test_the_embedded_model_is_not_passed_off_as_clip():
 
 def test_settings_show_what_was_chosen(small_run):
     settings = dict(describe_settings(small_run.manifest))
-    assert settings["Number of groups"] == "3 (chosen automatically)"
+    assert settings["Number of clusters"] == "3 (chosen automatically)"
     assert settings["Noun filter"] == "tac (chosen automatically)"
     assert settings["Images compared by"] == "looks (chosen automatically)"
     assert (

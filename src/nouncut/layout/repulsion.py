@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.fft import irfft2, next_fast_len, rfft2
 
-# Up to this number of points, all pairs take less time than the grid.
+# Up to this number of points, all pairs take less time than the grid (benchmarks/layout.py).
 _FEW_POINTS = 1000
 # Distance of grid nodes. Forces change over a distance of one; on coarser grids clusters become
 # streaks along an axis.
@@ -34,11 +34,15 @@ class Repulsion(NamedTuple):
 
 def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     """Return the forces between all points under Student's t kernel."""
-    if len(positions) <= _FEW_POINTS:
-        forces = np.empty_like(positions)
-        total = _repel_pairs(positions, forces)
-        return Repulsion(forces, max(total, _LEAST_TOTAL * len(positions)))
-    return repel_on_grid(positions, n_threads)
+    few = len(positions) <= _FEW_POINTS
+    return repel_pairs(positions) if few else repel_on_grid(positions, n_threads)
+
+
+def repel_pairs(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
+    """Compute the forces of all pairs, on one thread."""
+    forces = np.empty_like(positions)
+    total = _add_pairs(positions, forces)
+    return Repulsion(forces, max(total, _LEAST_TOTAL * len(positions)))
 
 
 def repel_on_grid(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
@@ -69,7 +73,7 @@ def repel_on_grid(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsi
 
 
 @njit(nogil=True, cache=True)
-def _repel_pairs(positions: Any, forces: Any) -> float:
+def _add_pairs(positions: Any, forces: Any) -> float:
     """Write the force on every point; return the sum of the kernel over all pairs."""
     total = 0.0
     for point in range(len(positions)):

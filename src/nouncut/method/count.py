@@ -13,7 +13,11 @@ from nouncut.compute.checks import warn_user
 from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.errors import ParameterError
+from nouncut.method.copies import find_originals
+from nouncut.method.graphs import choose_neighbors, normalized_mean, symmetric_graphs
+from nouncut.method.kernel import Kernel
 from nouncut.method.labels import assign_labels, cluster_centers
+from nouncut.method.search import search_neighbors
 
 MAX_CLUSTERS = 100
 # A cluster has at least this many images.
@@ -34,6 +38,21 @@ class ClusterCount:
     n_clusters: int
     candidates: tuple[tuple[int, float], ...]
     confidence: float
+
+
+def count_images(
+    kernel: Kernel,
+    n_neighbors: int | None = None,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> ClusterCount:
+    """Estimate the number of clusters of images; identical images count as one."""
+    distinct = np.unique(find_originals(*kernel.rows))
+    q = min(n_neighbors or choose_neighbors(len(distinct)), len(distinct) - 1)
+    found = search_neighbors(*kernel.take(distinct), q, n_threads=n_threads)
+    graph = normalized_mean(symmetric_graphs(found.neighbors))
+    return count_clusters(graph, random_state=random_state, n_threads=n_threads)
 
 
 def count_clusters(

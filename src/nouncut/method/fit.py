@@ -93,9 +93,7 @@ class ImageGraphs(NamedTuple):
 
 def fit_images(kernel: Kernel, n_clusters: int | str, options: FitOptions) -> Fit:
     """Cluster images by their kernels; copies of an image are one node of the graphs."""
-    one_space = kernel.semantic is kernel.features
-    rows = (kernel.features,) if one_space else (kernel.features, kernel.semantic)
-    originals = find_originals(*rows)
+    originals = find_originals(*kernel.rows)
     distinct = np.unique(originals)
     wanted = check_size(len(originals), len(distinct), n_clusters, options.n_neighbors)
     if options.ensemble == "prompt_mean" and kernel.prompts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -22,6 +23,11 @@ _NEIGHBORS = 2, 30
 _TINY_DEGREE = np.finfo(np.float64).tiny
 
 
+def provisional_count(n_images: int) -> int:
+    """Return a number of clusters to use before the clusters are counted."""
+    return max(1, round(math.sqrt(n_images / 2)))
+
+
 def choose_neighbors(n_images: int, n_clusters: int | None = None) -> int:
     """Return how many neighbours every image keeps: twice the root of the images per cluster.
 
@@ -31,7 +37,7 @@ def choose_neighbors(n_images: int, n_clusters: int | None = None) -> int:
     images per cluster and never exceeds it.
     """
     if n_clusters is None:
-        n_clusters = max(1, round(np.sqrt(n_images / 2)))
+        n_clusters = provisional_count(n_images)
     return int(np.clip(round(2 * np.sqrt(n_images / n_clusters)), *_NEIGHBORS))
 
 

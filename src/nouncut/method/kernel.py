@@ -24,6 +24,12 @@ class Kernel(NamedTuple):
     prompts: Sequence[NDArray[Any]] = ()
     tau: float = 1.0
 
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The features that distinguish images: visual ones, and semantic ones if they differ."""
+        one_space = self.semantic is self.features
+        return (self.features,) if one_space else (self.features, self.semantic)
+
     def take(self, images: NDArray[np.intp]) -> Self:
         """Return the kernel of some images, in this order."""
         features = self.features[images]

@@ -129,7 +129,9 @@ def read_collection(
     if isinstance(source, FeatureFile):
         return _read_feature_file(source, images, chosen, center)
     if chosen is None:
-        raise InputError("Images need a model: this run was made from a file of features.")
+        raise InputError(
+            "This run was made from a file of features. Pass a file of features, not images."
+        )
     encoder = chosen.encoder
     encoded = encode_missing(images, encoder, job.store, progress=job.progress, n_jobs=job.n_jobs)
     if encoder.centers_visual and center is None:

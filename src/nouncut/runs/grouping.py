@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from nouncut.compute.rows import unit_rows
 from nouncut.compute.threads import count_threads
 from nouncut.layout.map import map_images
-from nouncut.method.copies import find_originals
-from nouncut.method.count import ClusterCount, count_clusters
+from nouncut.method.count import ClusterCount, count_images
 from nouncut.method.estimator import NTKSpectralClustering
-from nouncut.method.graphs import choose_neighbors, normalized_mean, symmetric_graphs
+from nouncut.method.graphs import provisional_count
 from nouncut.method.kernel import Kernel
 from nouncut.method.membership import (
     Membership,
     cluster_membership,
     outliers,
 )
-from nouncut.method.search import search_neighbors
 from nouncut.method.temperature import choose_tau
 from nouncut.runs.collection import (
     Collection,
@@ -90,26 +86,27 @@ def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job
 
 def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job) -> ClusterCount:
     """Find how many clusters a collection has."""
-    settings, n_images = job.settings, len(collection)
+    settings = job.settings
     by_words, nouns = settings.comparison == "words", None
     encoder = collection.model and collection.model.encoder
     with job.stage("counting clusters"):
         # A model that infers meaning from looks counts better by looks alone.
         if encoder and (encoder.shares_space or by_words):
-            nouns = choose_nouns(collection, vocabulary, provisional_count(n_images), job)
+            nouns = choose_nouns(collection, vocabulary, provisional_count(len(collection)), job)
         if collection.center is not None and not by_words:
             alike = _mean_cosine(collection.visual + collection.center)
             if alike > _ONE_KIND:
                 return ClusterCount(1, ((1, alike),), alike)
-        return count_clusters(
-            _mean_graph(collection, nouns, job),
+        return count_images(
+            _kernel(collection, nouns, job),
+            None if settings.n_neighbors == "auto" else settings.n_neighbors,
             random_state=settings.random_state,
             n_threads=count_threads(job.n_jobs),
         )
 
 
 def draw_map(groups: Groups, job: Job) -> NDArray[Any]:
-    """Return the places of the images in two dimensions."""
+    """Return the positions of the images on the map, (n_images, 2)."""
     with job.stage("drawing the map"):
         return map_images(
             groups.model.embedding_,
@@ -118,11 +115,6 @@ def draw_map(groups: Groups, job: Job) -> NDArray[Any]:
             random_state=job.settings.random_state,
             n_threads=count_threads(job.n_jobs),
         )
-
-
-def provisional_count(n_images: int) -> int:
-    """Return a number of clusters for choosing nouns before the clusters are counted."""
-    return max(1, round(math.sqrt(n_images / 2)))
 
 
 def _fit(
@@ -179,19 +171,11 @@ def _mean_cosine(features: NDArray[Any]) -> float:
     return float((total @ total - n) / (n * (n - 1)))
 
 
-def _mean_graph(collection: Collection, nouns: PositiveNouns | None, job: Job) -> csr_array:
-    """Return the normalised mean graph of the distinct images, over all prompts."""
+def _kernel(collection: Collection, nouns: PositiveNouns | None, job: Job) -> Kernel:
+    """Return the kernel of the images with the nouns, or of their looks alone."""
     images = unit_rows(collection.visual)
-    semantic = images if collection.semantic is None else unit_rows(collection.semantic)
-    distinct = np.unique(find_originals(images, semantic))
-    kernel = Kernel(images[distinct], images[distinct])
-    if nouns is not None:
-        directions, tau = semantic[distinct], _tau(collection, job)
-        tau = choose_tau(directions, nouns.features) if tau is None else tau
-        kernel = Kernel(images[distinct], directions, nouns.features, tau)
-    asked = job.settings.n_neighbors
-    q = choose_neighbors(len(distinct)) if asked == "auto" else asked
-    found = search_neighbors(
-        *kernel, min(q, len(distinct) - 1), n_threads=count_threads(job.n_jobs)
-    )
-    return normalized_mean(symmetric_graphs(found.neighbors))
+    if nouns is None or collection.semantic is None:
+        return Kernel(images, images)
+    semantic, tau = unit_rows(collection.semantic), _tau(collection, job)
+    tau = choose_tau(semantic, nouns.features) if tau is None else tau
+    return Kernel(images, semantic, nouns.features, tau)

@@ -20,7 +20,6 @@ from nouncut.errors import ParameterError
 from nouncut.method.choices import Solver
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS, check_prompts, read_prompts
-from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS
 
 Comparison = Literal["looks", "words"]
@@ -47,7 +46,7 @@ class Declaration:
     check: Callable[[str, Any], None]
     show: Callable[[Any], str] = _show
     metavar: str | None = None
-    # The type that the command line parses, and what turns it into the setting's value.
+    # The type that the command line parses, and what turns it into what `cluster_images` takes.
     option_type: Any = str
     parse: Callable[[Any], Any] = lambda given: given
     option_default: Any = "auto"
@@ -107,10 +106,6 @@ def _show_vocabulary(words: Sequence[str] | None) -> str:
     return ", ".join(words[:_SHOWN_WORDS]) + more
 
 
-def _parse_vocabulary(path: Path | None) -> tuple[str, ...] | None:
-    return None if path is None else tuple(read_words(path))
-
-
 def _check_lexicons(name: str, value: Sequence[str] | None) -> None:
     for lexicon in value or ():
         check_choice(name, lexicon, LEXICONS)
@@ -168,7 +163,7 @@ noun_filter, compare
     n_clusters: Annotated[
         int | Auto,
         Declaration(
-            label="Number of groups",
+            label="Number of clusters",
             help="Number of clusters; auto finds it from the images.",
             flags=("-k", "--clusters"),
             metavar="N|auto",
@@ -197,7 +192,6 @@ noun_filter, compare
             metavar="FILE",
             option_type=Path | None,
             option_default=None,
-            parse=_parse_vocabulary,
             check=_check_vocabulary,
             show=_show_vocabulary,
         ),
