@@ -11,23 +11,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 
-class Encoder(ABC):
-    """A model that turns images and texts into vectors.
+class ImageEncoder(ABC):
+    """A model that turns images into vectors.
 
-    An image is stored as one row. Two vectors are computed from it: `visual` compares images with
-    each other, `semantic` compares images with texts. In the CLIP family both are the row itself.
+    Making an encoder reads small files only. Weights are loaded by the first call that needs them.
     """
 
     name: str
+    # Equal for equal weights, preprocessing and precision; part of the store's keys.
     fingerprint: str
     image_dim: int
-    text_dim: int
     # Whether the mean of the collection should be subtracted from visual features.
     centers_visual: bool = False
-    # Whether the model was trained to place images and texts in one space, as CLIP was.
-    shares_space: bool = True
-    # Published temperature of the softmax over nouns, if any.
-    tau: float | None = None
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> NDArray[np.float32]:
@@ -37,13 +32,28 @@ class Encoder(ABC):
     def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return (n, image_dim) rows of n prepared images."""
 
-    @abstractmethod
-    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n, text_dim) unit rows of n texts."""
-
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return vectors that compare images with each other."""
         return rows
+
+
+class Encoder(ImageEncoder):
+    """A model that turns images and texts into vectors.
+
+    An image is stored as one row. Two vectors are computed from it: `visual` compares images with
+    each other, `semantic` compares images with texts. In the CLIP family both are the row itself.
+    The weights for images and those for texts are loaded separately.
+    """
+
+    text_dim: int
+    # Whether the model was trained to place images and texts in one space, as CLIP was.
+    shares_space: bool = True
+    # Published temperature of the softmax over nouns, if any.
+    tau: float | None = None
+
+    @abstractmethod
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (n, text_dim) unit rows of n texts."""
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return vectors that compare images with texts."""
