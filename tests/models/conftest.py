@@ -205,7 +205,7 @@ def tiny(tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def mini() -> MiniEncoder:
-    return MiniEncoder(device="cpu")
+    return MiniEncoder()
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def _load_mini(device: str) -> Encoder:
     """Load the embedded model once per process: it never changes and takes seconds."""
     from nouncut.models.mini import MiniEncoder
 
-    return MiniEncoder(device=device)
+    return MiniEncoder()
 
 
 def _load(model: str | Path, device: str) -> ChosenEncoder:
