@@ -85,7 +85,7 @@ def load_weights() -> Mapping[str, NDArray[Any]]:
     return MappingProxyType(read_weights(weights_file()))
 
 
-def fold_batch_norms(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+def fold_batch_norms(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Merge batch norms into the convolutions before them; return the convolutions' weights."""
     folded = {}
     for name, next_name in pairwise(weights):

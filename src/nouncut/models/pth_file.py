@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from nouncut.errors import ModelError, describe_error, printable_path
 
 _MAGIC_NUMBER, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-_STORAGES = {"torch FloatStorage": np.dtype("<f4"), "torch LongStorage": np.dtype("<i8")}
+_STORAGES: dict[str, np.dtype[Any]] = {
+    "torch FloatStorage": np.dtype("<f4"),
+    "torch LongStorage": np.dtype("<i8"),
+}
 _DICTIONARY, _TENSOR = "collections OrderedDict", "torch._utils _rebuild_tensor_v2"
 _GLOBALS = {_DICTIONARY, _TENSOR, *_STORAGES}
 _COUNT = struct.Struct("<q")
@@ -103,7 +106,7 @@ def _as_array(tensor: _Tensor, numbers: dict[str, NDArray[Any]]) -> NDArray[Any]
 def _run_pickle(file: BytesIO) -> Any:
     """Read one pickle; the file then stands behind it."""
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(file):
         if opcode.name == "STOP":
             return stack.pop()
