@@ -20,7 +20,7 @@ from PIL import Image
 
 from _setting import print_result, setting
 from nouncut import encode_images
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.torch_clip import ClipEncoder
 from nouncut.store.store import FeatureStore
 from text import save_model
 

@@ -32,7 +32,7 @@ from transformers import (
 from _setting import print_result, setting
 from nouncut.compute.rows import unit_rows
 from nouncut.models.checkpoints import quiet_transformers
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.torch_clip import ClipEncoder
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS, fill_template
 from nouncut.words.wordnet import load_wordnet

@@ -19,7 +19,7 @@ from nouncut.models.checkpoints import (
     hash_checkpoint,
     quiet_transformers,
 )
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.torch_clip import ClipEncoder
 
 
 @pytest.fixture

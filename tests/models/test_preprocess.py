@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from nouncut.errors import ModelError
-from nouncut.models.clip import _unpack_patches
+from nouncut.models.torch_clip import _unpack_patches
 from nouncut.models.preprocess import read_preprocessing
 
 SIZES = [

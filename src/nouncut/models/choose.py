@@ -105,7 +105,7 @@ def _load_mini(device: str) -> Encoder:
 
 
 def _load(model: str | Path, device: str) -> ChosenEncoder:
-    from nouncut.models.clip import ClipEncoder
+    from nouncut.models.torch_clip import ClipEncoder
 
     if model == "mini":
         return ChosenEncoder(_load_mini(device), "The embedded model was asked for.")

@@ -34,7 +34,7 @@ class MiniEncoder(Encoder):
 
     def __init__(self, *, device: str = "auto") -> None:
         # torch takes seconds to import, so only a model that is loaded imports it.
-        from nouncut.models.devices import BatchSize, choose_device
+        from nouncut.models.torch_devices import BatchSize, choose_device
         from nouncut.models.efficientnet import FEATURE_DIM, class_synsets, load_efficientnet
         from nouncut.models.minilm import TEXT_DIM, MiniLM
 
@@ -66,7 +66,7 @@ class MiniEncoder(Encoder):
         """Return the (n, 1280) features before the classification layer."""
         import torch
 
-        from nouncut.models.devices import run_in_batches
+        from nouncut.models.torch_devices import run_in_batches
         from nouncut.models.efficientnet import pooled_features
 
         def encode(start: int, stop: int) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from transformers import AutoModel
 
 from nouncut.compute.rows import unit_rows
 from nouncut.models.checkpoints import hash_checkpoint, quiet_transformers
-from nouncut.models.devices import BatchSize, run_in_batches
+from nouncut.models.torch_devices import BatchSize, run_in_batches
 
 TEXT_DIM = 384
 _MAX_TOKENS = 256

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nouncut.errors import ModelError, ParameterError
-from nouncut.models.devices import BatchSize, choose_device, choose_precision, run_in_batches
+from nouncut.models.torch_devices import BatchSize, choose_device, choose_precision, run_in_batches
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

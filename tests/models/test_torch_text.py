@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nouncut.models.clip import ClipEncoder
-from nouncut.models.text_towers import CausalTextTower, PlainTextTower
+from nouncut.models.torch_clip import ClipEncoder
+from nouncut.models.torch_text import CausalTextTower, PlainTextTower
 
 PROMPTS = ("a photo of the {}.", "a photo of a {}.", "a {} in a video game.", "art of the {}.")
 NOUNS = ("cat", "sea cat", "sea dog", "do", "x", "photo of the sea", "Zürich 日本", "cat")

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from nouncut.errors import ParameterError
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.torch_clip import ClipEncoder
 
 TEXTS = ["a photo of the cat.", "a photo of the sea.", "art of the sea dog."]
 
@@ -98,6 +98,6 @@ def test_the_fingerprint_depends_on_weights_and_preprocessing(tiny, encoder, tmp
 
 
 def test_importing_models_does_not_import_torch():
-    modules = "nouncut.models.choose, nouncut.models.clip, nouncut.models.mini"
+    modules = "nouncut.models.choose, nouncut.models.torch_clip, nouncut.models.mini"
     code = f"import sys, {modules}; assert not {{'torch', 'transformers'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
