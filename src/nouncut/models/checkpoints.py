@@ -34,12 +34,8 @@ class Repositories(NamedTuple):
 
 
 SHORT_NAMES = {
-    "ViT-B/32": Repositories(
-        "Xenova/clip-vit-base-patch32", "openai/clip-vit-base-patch32", 608
-    ),
-    "ViT-B/16": Repositories(
-        "Xenova/clip-vit-base-patch16", "openai/clip-vit-base-patch16", 601
-    ),
+    "ViT-B/32": Repositories("Xenova/clip-vit-base-patch32", "openai/clip-vit-base-patch32", 608),
+    "ViT-B/16": Repositories("Xenova/clip-vit-base-patch16", "openai/clip-vit-base-patch16", 601),
     "ViT-L/14": Repositories(
         "Xenova/clip-vit-large-patch14", "openai/clip-vit-large-patch14", 1717
     ),
@@ -98,12 +94,11 @@ def find_on_this_machine(
 ) -> OnnxFiles | TorchFiles | None:
     """Return the files of a model that was downloaded before, if a runtime here can use them."""
     for runtime in runtimes:
-        if runtime == "onnx":
-            found = _cached_onnx(_repository(model, runtime), images_only)
-        else:
-            found = _cached_torch(_repository(model, runtime)) if has_torch() else None
-        if found:
-            return found
+        name = _repository(model, runtime)
+        if runtime == "onnx" and (onnx := _cached_onnx(name, images_only)):
+            return onnx
+        if runtime == "torch" and has_torch() and (torch := _cached_torch(name)):
+            return torch
     return None
 
 
@@ -179,7 +174,9 @@ def _cached_torch(name: str) -> TorchFiles | None:
 def _cached_onnx(name: str, images_only: bool) -> OnnxFiles | None:
     folders = {part: cached_snapshot(part) for part in (name, *(tower_names(name) or ()))}
     files = {part: list_files(folder) for part, folder in folders.items() if folder}
-    plan = _plan_onnx(name, lambda part: files.get(part, ()), images_only)
+    plan = _plan_onnx(name, lambda part: files.get(part, ()), images_only=False)
+    if plan is None and images_only:
+        plan = _plan_onnx(name, lambda part: files.get(part, ()), images_only=True)
     if plan is None:
         return None
     found = _placed(plan, {part: folder for part, folder in folders.items() if folder})

@@ -51,6 +51,11 @@ def model_type(config: Mapping[str, Any]) -> str:
     return re.sub(r"_(vision|text)_model$", "", kind)
 
 
+def is_dual(config: Mapping[str, Any]) -> bool:
+    """Tell whether a configuration of transformers is of a model for images and texts."""
+    return "text_config" in config or model_type(config) in (*_PROJECTION_DIM, *SIGLIP_TYPES)
+
+
 def embedding_dims(config: Mapping[str, Any]) -> Dimensions | None:
     """Return the dimensions that a configuration of transformers implies, if it does."""
     kind = model_type(config)

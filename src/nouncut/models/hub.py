@@ -114,7 +114,9 @@ def _endpoint() -> str:
 
 
 def _asks(name: str, seconds: float) -> bool:
-    request = urllib.request.Request(f"{_endpoint()}/{name}/resolve/main/config.json", method="HEAD")
+    request = urllib.request.Request(
+        f"{_endpoint()}/{name}/resolve/main/config.json", method="HEAD"
+    )
     try:
         with urllib.request.urlopen(request, timeout=seconds):
             return True
@@ -148,7 +150,9 @@ def _shown(name: str, n_bytes: int, progress: Progress | None) -> Iterator[None]
     if progress is None:
         yield
         return
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from huggingface_hub import utils
+
+    bars: Any = utils
 
     stage, total = f"downloading {name} (MB)", max(1, round(n_bytes / _MEGABYTE))
     blobs = hub_cache() / f"models--{name.replace('/', '--')}" / "blobs"
@@ -160,8 +164,8 @@ def _shown(name: str, n_bytes: int, progress: Progress | None) -> Iterator[None]
             done = round((_folder_bytes(blobs) - before) / _MEGABYTE)
             progress(stage, min(max(done, 0), total - 1), total)
 
-    had_bars = not are_progress_bars_disabled()
-    disable_progress_bars()
+    had_bars = not bars.are_progress_bars_disabled()
+    bars.disable_progress_bars()
     watcher = threading.Thread(target=poll, daemon=True)
     progress(stage, 0, total)
     watcher.start()
@@ -171,7 +175,7 @@ def _shown(name: str, n_bytes: int, progress: Progress | None) -> Iterator[None]
         finished.set()
         watcher.join()
         if had_bars:
-            enable_progress_bars()
+            bars.enable_progress_bars()
     progress(stage, total, total)
 
 

@@ -34,9 +34,9 @@ class MiniEncoder(Encoder):
 
     def __init__(self, *, device: str = "auto") -> None:
         # torch takes seconds to import, so only a model that is loaded imports it.
-        from nouncut.models.torch_devices import BatchSize, choose_device
         from nouncut.models.efficientnet import FEATURE_DIM, class_synsets, load_efficientnet
         from nouncut.models.minilm import TEXT_DIM, MiniLM
+        from nouncut.models.torch_devices import BatchSize, choose_device
 
         self.device = choose_device(device)
         self._network = load_efficientnet().to(self.device)
@@ -66,8 +66,8 @@ class MiniEncoder(Encoder):
         """Return the (n, 1280) features before the classification layer."""
         import torch
 
-        from nouncut.models.torch_devices import run_in_batches
         from nouncut.models.efficientnet import pooled_features
+        from nouncut.models.torch_devices import run_in_batches
 
         def encode(start: int, stop: int) -> NDArray[Any]:
             with torch.inference_mode():

@@ -14,8 +14,9 @@ from tokenizers import Tokenizer
 from transformers import AutoModel
 
 from nouncut.compute.rows import unit_rows
-from nouncut.models.checkpoints import hash_checkpoint, quiet_transformers
+from nouncut.models.checkpoints import hash_files, torch_files
 from nouncut.models.torch_devices import BatchSize, run_in_batches
+from nouncut.models.torch_loading import quiet_transformers
 
 TEXT_DIM = 384
 _MAX_TOKENS = 256
@@ -31,7 +32,7 @@ class MiniLM:
         folder = Path(get_model_path())
         with quiet_transformers():
             model = AutoModel.from_pretrained(folder, local_files_only=True, weights_only=True)
-        self.fingerprint = hash_checkpoint(folder)
+        self.fingerprint = hash_files(torch_files(folder))
         self._device = device
         self._model = model.float().eval().requires_grad_(False).to(device)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from nouncut.errors import ModelError, describe_error, printable_path
 
-_MODEL_GRAPH = 7
+_MODEL_GRAPH, _MODEL_OPERATORS = 7, 8
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 5, 11, 12
 _NODE_OPERATOR = 4
 _TENSOR_NAME, _TENSOR_EXTERNAL = 8, 13
@@ -27,7 +27,16 @@ _ENTRY_KEY, _ENTRY_VALUE = 1, 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 # Numbers of element types; weights and activations of other types are not used by models here.
-_ELEMENTS: dict[int, DTypeLike] = {1: np.float32, 2: np.uint8, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16, 11: np.float64}  # fmt: skip
+_ELEMENTS: dict[int, DTypeLike] = {
+    1: np.float32,
+    2: np.uint8,
+    6: np.int32,
+    7: np.int64,
+    9: np.bool_,
+    10: np.float16,
+    11: np.float64,
+}
+# Parts of the names of operators on 8-bit and 4-bit numbers.
 _QUANTIZED = ("Integer", "Quantize", "QLinear", "QGemm", "NBits", "Q4")
 
 
@@ -85,9 +94,10 @@ def _read_model(path: Path, data: mmap.mmap) -> OnnxGraph:
 
 
 def _graph_fields(data: mmap.mmap) -> Iterator[tuple[int, int, int]]:
-    for number, start, stop in _fields(data, 0, len(data)):
-        if number == _MODEL_GRAPH:
-            yield from _fields(data, start, stop)
+    parts = {number: (start, stop) for number, start, stop in _fields(data, 0, len(data))}
+    if _MODEL_GRAPH not in parts or _MODEL_OPERATORS not in parts:
+        raise ValueError("it has no graph, or its end is missing")
+    yield from _fields(data, *parts[_MODEL_GRAPH])
 
 
 def _fields(data: mmap.mmap, start: int, stop: int) -> Iterator[tuple[int, int, int]]:

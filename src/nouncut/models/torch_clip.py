@@ -35,12 +35,12 @@ class TorchClipEncoder(TorchImageEncoder, Encoder):
         self.tau = published_tau(self.config)
 
     @cached_property
-    def image_dim(self) -> int:
+    def image_dim(self) -> int:  # type: ignore[override]
         """Dimension of the image vectors."""
         return self._dims.image
 
     @cached_property
-    def text_dim(self) -> int:
+    def text_dim(self) -> int:  # type: ignore[override]
         """Dimension of the text vectors."""
         return self._dims.text
 
@@ -68,7 +68,9 @@ class TorchClipEncoder(TorchImageEncoder, Encoder):
         joint = getattr(config, "projection_dim", None)
         if joint is not None:
             return Dimensions(int(joint), int(joint))
-        return Dimensions(int(config.vision_config.hidden_size), int(config.text_config.hidden_size))
+        return Dimensions(
+            int(config.vision_config.hidden_size), int(config.text_config.hidden_size)
+        )
 
     @cached_property
     def _model(self) -> Any:

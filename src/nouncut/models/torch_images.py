@@ -64,7 +64,11 @@ class TorchImageEncoder(ImageEncoder):
         self.config = read_json(self.folder / "config.json")
         self._preprocessing = read_preprocessing(settings_file(self.folder))
         self._image_batch = BatchSize(batch_size or _IMAGES_AT_ONCE.get(self.device_kind, 64))
-        self.fingerprint = fingerprint(*self._identity())
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Hash of all that the vectors depend on."""
+        return fingerprint(*self._identity())
 
     @property
     def device_kind(self) -> str:
@@ -72,7 +76,7 @@ class TorchImageEncoder(ImageEncoder):
         return self.device_name.split(":")[0]
 
     @cached_property
-    def image_dim(self) -> int:
+    def image_dim(self) -> int:  # type: ignore[override]
         """Dimension of the vectors."""
         if isinstance(size := self.config.get("hidden_size"), int):
             return size
@@ -90,7 +94,7 @@ class TorchImageEncoder(ImageEncoder):
         return self._encode(batch)
 
     def _identity(self) -> tuple[object, ...]:
-        """What the vectors depend on."""
+        """Return what the vectors depend on."""
         return hash_files(torch_files(self.folder)), self.precision, PREPROCESSING_VERSION
 
     @cached_property
