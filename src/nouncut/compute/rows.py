@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _ROWS_AT_ONCE = 4096
 
@@ -24,6 +26,8 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
 
 def label_matrix(labels: NDArray[Any], n_labels: int | None = None) -> csr_array:
     """Return the sparse (n, n_labels) matrix that is 1 where a row has a label."""
+    from scipy.sparse import csr_array
+
     n = len(labels)
     shape = (n, int(labels.max()) + 1 if n_labels is None else n_labels)
     return csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from nouncut.errors import ParameterError
+from nouncut.words.prompts import fill_template
 
 
 class ImageEncoder(ABC):
@@ -27,11 +28,11 @@ class ImageEncoder(ABC):
     centers_visual: bool = False
 
     @abstractmethod
-    def prepare(self, image: Image.Image) -> NDArray[np.float32]:
+    def prepare(self, image: Image.Image) -> NDArray[Any]:
         """Turn an upright RGB image into the model's input; must be thread-safe."""
 
     @abstractmethod
-    def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+    def encode_prepared(self, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Return (n, image_dim) rows of n prepared images."""
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -56,6 +57,14 @@ class Encoder(ImageEncoder):
     @abstractmethod
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n, text_dim) unit rows of n texts."""
+
+    def encode_nouns(self, nouns: Sequence[str], template: str = "{}") -> NDArray[np.float32]:
+        """Return (n, text_dim) unit rows of n nouns in a prompt."""
+        return self.encode_texts(fill_template(template, nouns))
+
+    def unknown_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts that mean nothing to the model, as far as that is known."""
+        return []
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return vectors that compare images with texts."""

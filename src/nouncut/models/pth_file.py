@@ -177,6 +177,11 @@ def _drop(stack: list[Any], argument: Any) -> None:
     stack.pop()
 
 
+def _append_item(stack: list[Any], argument: Any) -> None:
+    stack.insert(-1, _Mark())
+    _append_items(stack, argument)
+
+
 def _append_items(stack: list[Any], argument: Any) -> None:
     items = _pop_to_mark(stack)
     stack[-1].extend(items)
@@ -226,6 +231,7 @@ _INSTRUCTIONS: dict[str, Callable[[list[Any], Any], None]] = {
     "TUPLE1": _make_tuple(1),
     "TUPLE2": _make_tuple(2),
     "TUPLE3": _make_tuple(3),
+    "APPEND": _append_item,
     "APPENDS": _append_items,
     "SETITEM": _set_item,
     "SETITEMS": _set_items,

@@ -50,11 +50,14 @@ def open_session(
 
 
 def run_in_parallel(
-    function: Callable[[int, int], NDArray[Any]], n: int, batch_size: int
+    function: Callable[[int, int], NDArray[Any]], shape: tuple[int, int], batch_size: int
 ) -> NDArray[np.float32]:
-    """Call a function on ranges of 0 to n, several at once; return the rows of all ranges."""
-    starts = range(0, n, batch_size)
-    parts = run_tasks(
-        lambda start: function(start, min(n, start + batch_size)), starts, count_threads(-1)
-    )
-    return np.concatenate(parts)
+    """Fill an array of this shape by calling a function on ranges of rows, several at once."""
+    out = np.empty(shape, dtype=np.float32)
+
+    def fill(start: int) -> None:
+        stop = min(len(out), start + batch_size)
+        out[start:stop] = function(start, stop)
+
+    run_tasks(fill, range(0, len(out), batch_size), count_threads(-1))
+    return out
