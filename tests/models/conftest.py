@@ -17,8 +17,8 @@ import transformers
 from PIL import Image
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from nouncut.models.torch_loading import quiet_transformers
 from nouncut.models.mini import MiniEncoder
+from nouncut.models.torch_loading import quiet_transformers
 
 HERE = Path(__file__).parent
 EXPORTS = SimpleNamespace(**runpy.run_path(str(HERE / "onnx_exports.py")))
@@ -222,6 +222,7 @@ def tiny(tmp_path_factory) -> SimpleNamespace:
     root = tmp_path_factory.mktemp("models")
     return SimpleNamespace(
         CONTEXT=CONTEXT,
+        EXPORTS=EXPORTS,
         IMAGE_SIZE=IMAGE_SIZE,
         clip=saved_once(save_clip, root),
         siglip=saved_once(save_siglip, root),

@@ -198,7 +198,9 @@ def two_folders(source: Path, target: Path) -> Path:
     return target
 
 
-def image_model(source: Path, target: Path, outputs: list[str], place: str = "onnx/") -> Path:
+def image_model(
+    source: Path, target: Path, *, outputs: tuple[str, ...], place: str = "onnx/"
+) -> Path:
     """Export an image model."""
     pixels, _ = sample(source, 1)
     copy_settings(source, target)
@@ -207,7 +209,7 @@ def image_model(source: Path, target: Path, outputs: list[str], place: str = "on
         load(source),
         lambda model, pixels: tuple(model(pixel_values=pixels)[name] for name in outputs),
         {"pixel_values": pixels},
-        outputs,
-        {"pixel_values": _BATCH, **{name: _BATCH for name in outputs}},
+        list(outputs),
+        {"pixel_values": _BATCH, **dict.fromkeys(outputs, _BATCH)},
     )
     return target

@@ -94,9 +94,7 @@ def test_quantized_graphs_are_refused(write, operator):
 def test_external_weights_are_found(write, tmp_path):
     model = make_graph()
     path = tmp_path / "model.onnx"
-    onnx.save(
-        model, path, save_as_external_data=True, location="model.onnx_data", size_threshold=0
-    )
+    onnx.save(model, path, save_as_external_data=True, location="model.onnx_data", size_threshold=0)
     graph = read_graph(path)
     assert graph.files == [path, tmp_path / "model.onnx_data"]
     check_external(graph)

@@ -7,31 +7,74 @@ import pytest
 from nouncut.models.onnx_layouts import find_onnx, image_side, text_side, tower_names
 
 # Files of repositories on the hub.
-XENOVA_CLIP = """
-    .gitattributes README.md config.json merges.txt onnx/model.onnx onnx/model_fp16.onnx
-    onnx/model_quantized.onnx onnx/text_model.onnx onnx/text_model_fp16.onnx
-    onnx/text_model_quantized.onnx onnx/vision_model.onnx onnx/vision_model_fp16.onnx
-    onnx/vision_model_quantized.onnx preprocessor_config.json quantize_config.json
-    special_tokens_map.json tokenizer.json tokenizer_config.json vocab.json
-""".split()
-IMMICH = """
-    README.md config.json textual/fp16/model.armnn textual/merges.txt textual/model.onnx
-    textual/special_tokens_map.json textual/tokenizer.json textual/tokenizer_config.json
-    textual/vocab.json visual/fp16/model.armnn visual/model.onnx visual/preprocess_cfg.json
-""".split()
-ONE_GRAPH = """
-    config.json merges.txt onnx/model.onnx onnx/model_fp16.onnx onnx/model_int8.onnx
-    onnx/model_quantized.onnx preprocessor_config.json special_tokens_map.json tokenizer.json
-    tokenizer_config.json vocab.json
-""".split()
-EXTERNAL = """
-    config.json onnx/text_model.onnx onnx/text_model.onnx_data onnx/text_model_fp16.onnx
-    onnx/vision_model.onnx onnx/vision_model.onnx_data onnx/vision_model.onnx_data_1
-    preprocessor_config.json tokenizer.json
-""".split()
-DINOV2 = "config.json onnx/model.onnx onnx/model_fp16.onnx preprocessor_config.json".split()
-QDRANT_TEXT = "config.json model.onnx tokenizer.json tokenizer_config.json vocab.json".split()
-TORCH = "config.json model.safetensors preprocessor_config.json tokenizer.json vocab.json".split()
+XENOVA_CLIP = [
+    ".gitattributes",
+    "README.md",
+    "config.json",
+    "merges.txt",
+    "onnx/model.onnx",
+    "onnx/model_fp16.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/text_model.onnx",
+    "onnx/text_model_fp16.onnx",
+    "onnx/text_model_quantized.onnx",
+    "onnx/vision_model.onnx",
+    "onnx/vision_model_fp16.onnx",
+    "onnx/vision_model_quantized.onnx",
+    "preprocessor_config.json",
+    "quantize_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+]
+IMMICH = [
+    "README.md",
+    "config.json",
+    "textual/fp16/model.armnn",
+    "textual/merges.txt",
+    "textual/model.onnx",
+    "textual/special_tokens_map.json",
+    "textual/tokenizer.json",
+    "textual/tokenizer_config.json",
+    "textual/vocab.json",
+    "visual/fp16/model.armnn",
+    "visual/model.onnx",
+    "visual/preprocess_cfg.json",
+]
+ONE_GRAPH = [
+    "config.json",
+    "merges.txt",
+    "onnx/model.onnx",
+    "onnx/model_fp16.onnx",
+    "onnx/model_int8.onnx",
+    "onnx/model_quantized.onnx",
+    "preprocessor_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+]
+EXTERNAL = [
+    "config.json",
+    "onnx/text_model.onnx",
+    "onnx/text_model.onnx_data",
+    "onnx/text_model_fp16.onnx",
+    "onnx/vision_model.onnx",
+    "onnx/vision_model.onnx_data",
+    "onnx/vision_model.onnx_data_1",
+    "preprocessor_config.json",
+    "tokenizer.json",
+]
+DINOV2 = ["config.json", "onnx/model.onnx", "onnx/model_fp16.onnx", "preprocessor_config.json"]
+QDRANT_TEXT = ["config.json", "model.onnx", "tokenizer.json", "tokenizer_config.json", "vocab.json"]
+TORCH = [
+    "config.json",
+    "model.safetensors",
+    "preprocessor_config.json",
+    "tokenizer.json",
+    "vocab.json",
+]
 
 
 def test_two_graphs():

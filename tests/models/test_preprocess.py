@@ -124,7 +124,9 @@ def test_old_preprocessor_files_are_understood(tiny, tmp_path):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
     image = tiny.photo(333, 250)
     expected = expected_input("clip", image)
-    np.testing.assert_allclose(read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,9 @@ def test_settings_in_a_processor_file_are_found(tiny, tmp_path):
     (tmp_path / "processor_config.json").write_text(json.dumps(settings, default=str))
     image = tiny.photo(33, 25)
     expected = expected_input("siglip", image)
-    np.testing.assert_allclose(read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ def test_wrong_choices_are_refused():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_an_absent_device_is_explained():
-    with pytest.raises(ParameterError, match="'cuda', which this machine or its torch does not have"):
+    with pytest.raises(
+        ParameterError, match="'cuda', which this machine or its torch does not have"
+    ):
         choose_device("cuda")
 
 

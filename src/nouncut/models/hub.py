@@ -9,10 +9,10 @@ import os
 import re
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def remember_no_answer() -> None:
         path = _no_answer_file()
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path, sync=False) as file:
-            file.write(f"{time.time():.0f}\n".encode())
+            file.write(f"{int(time.time())}\n".encode())
 
 
 def hours_since_no_answer() -> float | None:
@@ -120,7 +120,7 @@ def _asks(name: str, seconds: float) -> bool:
     try:
         with urllib.request.urlopen(request, timeout=seconds):
             return True
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):
         return False
 
 

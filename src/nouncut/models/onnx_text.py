@@ -88,6 +88,7 @@ class OnnxTexts:
         if self._fixed_length or model_type(self._config) in SIGLIP_TYPES:
             return False
         sequences = self._tokens.tokenize([clean_text(_SAMPLE, self._config)])
+        _ = self.tower.session.loaded  # a graph that cannot be loaded is an error, not an answer
         try:
             trimmed = self.tower.run(self._feeds(sequences, len(sequences[0])))
         except ModelError:
