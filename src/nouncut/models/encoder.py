@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from nouncut.errors import ParameterError
 from nouncut.words.prompts import fill_template
 
 
@@ -68,3 +69,9 @@ class Encoder(ImageEncoder):
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return vectors that compare images with texts."""
         return rows
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise for one text where several are expected."""
+    if isinstance(texts, str):
+        raise ParameterError("`texts` must be a sequence of str; got one str: pass [text].")
