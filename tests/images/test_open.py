@@ -2,24 +2,21 @@ import io
 import os
 import pickle
 import struct
+import sys
 import time
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pillow_heif
 import pytest
-from PIL import Image, features
+from PIL import Image
 
 from nouncut.errors import ImageError
 from nouncut.images.find import scan_images
 from nouncut.images.hashing import content_hash
 from nouncut.images.open import open_image
-
-# Red, green, blue and white corners: all eight orientations differ.
-CORNERS = np.array(
-    [[(255, 0, 0), (0, 255, 0), (0, 0, 0)], [(0, 0, 255), (255, 255, 255), (0, 0, 0)]]
-)
-CORNERS = np.kron(CORNERS, np.ones((16, 16, 1))).astype(np.uint8)
 
 
 def noise(size=(96, 64), seed=0):
@@ -31,42 +28,54 @@ def pixels(image):
     return np.asarray(image).astype(int)
 
 
-def stored_as(orientation):
-    """Return the pixels that an EXIF orientation turns into CORNERS."""
-    turns = {
-        1: lambda a: a,
-        2: lambda a: a[:, ::-1],
-        3: lambda a: a[::-1, ::-1],
-        4: lambda a: a[::-1],
-        5: lambda a: a.transpose(1, 0, 2),
-        6: lambda a: np.rot90(a),
-        7: lambda a: np.rot90(a, 2).transpose(1, 0, 2),
-        8: lambda a: np.rot90(a, -1),
-    }
-    return Image.fromarray(np.ascontiguousarray(turns[orientation](CORNERS)))
+@pytest.fixture(scope="session", autouse=True)
+def _heic_writer():
+    # For `Image.save` in tests; nouncut reads HEIC files without it.
+    pillow_heif.register_heif_opener()
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff"])
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff", "avif", "heic"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_images_are_upright(tmp_path, orientation, suffix):
+def test_images_are_upright(tmp_path, corners, orientation, suffix):
     exif = Image.Exif()
     exif[0x0112] = orientation
     path = tmp_path / f"turned.{suffix}"
-    options = {"jpg": {"quality": 95, "subsampling": 0}, "webp": {"lossless": True}}
-    stored_as(orientation).save(path, exif=exif, **options.get(suffix, {}))
+    options = {
+        "jpg": {"quality": 95, "subsampling": 0},
+        "webp": {"lossless": True},
+        "avif": {"quality": 95, "subsampling": "4:4:4"},
+        "heic": {"quality": -1, "chroma": 444},
+    }
+    image = Image.fromarray(corners(orientation))
+    image.save(path, exif=exif.tobytes(), **options.get(suffix, {}))
     image = open_image(path)
     assert image.size == (48, 32)
-    assert np.abs(pixels(image) - CORNERS).mean() < 3
+    assert np.abs(pixels(image) - corners()).mean() < 3
     assert image.info == {}
     assert 0x0112 not in image.getexif()
 
 
+def test_heic_files_are_turned_once(tmp_path, corners):
+    """Phones store both a rotation, which the decoder applies, and an EXIF orientation."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(corners(6)).save(
+        tmp_path / "x.heic", exif=exif.tobytes(), quality=-1, chroma=444
+    )
+    content = (tmp_path / "x.heic").read_bytes()
+    assert b"irot" in content
+    stored = Image.Exif()
+    stored.load(pillow_heif.open_heif(tmp_path / "x.heic").info["exif"])
+    assert stored[0x0112] == 6
+    assert np.abs(pixels(open_image(tmp_path / "x.heic")) - corners()).mean() < 3
+
+
 @pytest.mark.parametrize("orientation", [0, 9, 65535])
-def test_unknown_orientations_are_ignored(tmp_path, orientation):
+def test_unknown_orientations_are_ignored(tmp_path, corners, orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
-    Image.fromarray(CORNERS).save(tmp_path / "x.png", exif=exif)
-    assert np.array_equal(pixels(open_image(tmp_path / "x.png")), CORNERS)
+    Image.fromarray(corners()).save(tmp_path / "x.png", exif=exif)
+    assert np.array_equal(pixels(open_image(tmp_path / "x.png")), corners())
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "RGB"])
@@ -93,6 +102,43 @@ def test_transparency_becomes_white(tmp_path, mode):
 def test_half_transparency_is_mixed_with_white(tmp_path):
     Image.new("RGBA", (2, 2), (0, 0, 0, 128)).save(tmp_path / "x.webp", lossless=True)
     assert open_image(tmp_path / "x.webp").getpixel((0, 0)) == (127, 127, 127)
+
+
+@pytest.mark.parametrize("suffix", ["heic", "avif"])
+def test_transparency_of_newer_formats(tmp_path, suffix):
+    Image.new("RGBA", (64, 64), (0, 0, 255, 0)).save(tmp_path / f"x.{suffix}", quality=95)
+    assert min(open_image(tmp_path / f"x.{suffix}").getpixel((32, 32))) > 250
+
+
+def test_palettes_with_degrees_of_transparency(tmp_path):
+    image = Image.new("P", (3, 1))
+    image.putpalette([0, 0, 0] * 3)
+    image.putdata([0, 1, 2])
+    image.save(tmp_path / "x.png", transparency=bytes([255, 128, 0]))
+    assert pixels(open_image(tmp_path / "x.png"))[0, :, 0].tolist() == [0, 127, 255]
+
+
+def test_transparent_parts_of_gif_files(tmp_path):
+    image = Image.new("P", (2, 1), 1)
+    image.putpalette([255, 0, 0, 0, 0, 255])
+    image.putpixel((0, 0), 0)
+    image.save(tmp_path / "x.gif", transparency=1)
+    assert pixels(open_image(tmp_path / "x.gif")).tolist() == [[[255, 0, 0], [255, 255, 255]]]
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "tiff"])
+def test_inks_become_colours(tmp_path, suffix):
+    Image.new("CMYK", (16, 16), (0, 255, 255, 0)).save(tmp_path / f"x.{suffix}")
+    assert np.abs(pixels(open_image(tmp_path / f"x.{suffix}")) - (255, 0, 0)).max() <= 3
+
+
+def test_sixteen_bits_per_colour(tmp_path, write_tiff):
+    values = np.array([[(0, 128, 255), (255, 64, 32)]], dtype="<u2") * 257
+    long, short = 4, 3
+    tags = {256: (long, (2,)), 257: (long, (1,)), 258: (short, (16, 16, 16)), 259: (short, (1,))}
+    tags |= {262: (short, (2,)), 277: (short, (3,)), 278: (long, (1,))}
+    path = write_tiff(tmp_path / "x.tif", tags, values.tobytes())
+    assert np.array_equal(pixels(open_image(path)), values // 257)
 
 
 @pytest.mark.parametrize("suffix", ["png", "tiff"])
@@ -137,20 +183,15 @@ def test_other_modes_become_rgb(tmp_path, suffix, mode):
     assert mode == "1" or np.abs(pixels(opened) - 204).max() <= 3
 
 
-@pytest.mark.parametrize("suffix", ["gif", "webp", "png", "tiff"])
+@pytest.mark.parametrize("suffix", ["gif", "webp", "png", "tiff", "avif", "heic", "mpo"])
 def test_the_first_frame_is_taken(tmp_path, suffix):
-    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue", "green")]
+    frames = [Image.new("RGB", (64, 64), color) for color in ("red", "blue", "green")]
     path = tmp_path / f"moving.{suffix}"
     frames[0].save(path, save_all=True, append_images=frames[1:])
     assert np.abs(pixels(open_image(path)) - (255, 0, 0)).max() <= 3
 
 
-NEEDS_AVIF = pytest.mark.skipif(not features.check("avif"), reason="Pillow lacks AVIF")
-
-
-@pytest.mark.parametrize(
-    "suffix", ["bmp", "ppm", "jp2", "jfif", "qoi", pytest.param("avif", marks=NEEDS_AVIF)]
-)
+@pytest.mark.parametrize("suffix", ["bmp", "ppm", "jp2", "jfif", "qoi", "avif", "heic", "hif"])
 def test_other_formats(tmp_path, suffix):
     image = Image.new("RGB", (32, 32), (10, 200, 60))
     if suffix == "qoi":
@@ -192,6 +233,64 @@ def bmp_header(width, height):
     return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + info
 
 
+def with_claimed_size(content, side):
+    """Change the size in the header of a HEIC or AVIF file."""
+    at = content.index(b"ispe") + 8
+    return content[:at] + struct.pack(">II", side, side) + content[at + 8 :]
+
+
+def encoded(image, name, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, name, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", ["HEIF", "AVIF"])
+def test_claims_of_newer_formats_are_checked_before_decoding(tmp_path, name):
+    content = encoded(noise(), name)
+    (tmp_path / "x").write_bytes(with_claimed_size(content, 15_000))
+    start = time.perf_counter()
+    with pytest.raises(ImageError, match="15000 x 15000 pixels are more than"):
+        open_image(tmp_path / "x")
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize("name", ["HEIF", "AVIF"])
+def test_damaged_files_of_newer_formats(tmp_path, name, capfd):
+    content = encoded(noise(), name)
+    brand = content[:16]
+    for damaged in (content[:-500], content[:100], brand, brand + bytes(3000)):
+        (tmp_path / "x").write_bytes(damaged)
+        with pytest.raises(ImageError) as caught:
+            open_image(tmp_path / "x")
+        assert caught.value.reason.startswith("the image is broken (")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_heic_file_with_the_brand_that_avif_shares(tmp_path):
+    content = encoded(Image.new("RGB", (64, 64), "red"), "HEIF")
+    (tmp_path / "x").write_bytes(content.replace(b"ftypheic", b"ftypmif1", 1))
+    assert np.abs(pixels(open_image(tmp_path / "x")) - (255, 0, 0)).max() <= 4
+
+
+def test_threads_decode_the_same_pixels(tmp_path):
+    names = ["HEIF", "AVIF", "TIFF", "JPEG"]
+    for name in names:
+        (tmp_path / name).write_bytes(encoded(noise((200, 150)), name))
+    paths = [tmp_path / name for name in names] * 6
+    alone = [pixels(open_image(path)) for path in paths]
+    with ThreadPoolExecutor(4) as pool:
+        for found, expected in zip(pool.map(open_image, paths), alone, strict=True):
+            assert np.array_equal(pixels(found), expected)
+
+
+def test_a_reader_that_is_missing_is_named(tmp_path, monkeypatch):
+    (tmp_path / "x.heic").write_bytes(encoded(noise(), "HEIF"))
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    with pytest.raises(ImageError, match=r"needs a package that is not installed .*pillow_heif"):
+        open_image(tmp_path / "x.heic")
+
+
 def test_bombs_are_refused_before_decoding(tmp_path):
     bombs = {
         "bomb.png": png_header(60000, 60000),
@@ -209,7 +308,7 @@ def test_bombs_are_refused_before_decoding(tmp_path):
 
 
 def test_the_limit_is_ours_and_nothing_warns(tmp_path, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4000)
     noise().save(tmp_path / "x.png")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -258,6 +357,8 @@ def mutations(rng):
         ("WEBP", {}),
         ("TIFF", {"compression": "tiff_lzw"}),
         ("TIFF", {"compression": "jpeg"}),
+        ("HEIF", {}),
+        ("AVIF", {}),
         ("BMP", {}),
         ("PPM", {}),
         ("JPEG2000", {}),
