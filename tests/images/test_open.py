@@ -329,7 +329,6 @@ def test_unreadable_files_are_reported(tmp_path):
         "pipe.jpg": "not an ordinary file",
         "gone/x.jpg": "cannot be read (No such file or directory)",
         "n" * 300: "cannot be read (File name too long)",
-        "nul\0.jpg": "cannot be read (embedded null byte)",
     }
     for name, reason in expected.items():
         with pytest.raises(ImageError) as caught:
@@ -339,6 +338,13 @@ def test_unreadable_files_are_reported(tmp_path):
         if reason.startswith("cannot") or "ordinary" in reason:
             with pytest.raises(ImageError):
                 content_hash(tmp_path / name)
+
+
+def test_impossible_names_are_reported():
+    # Python's words for it differ between versions.
+    for function in (open_image, content_hash):
+        with pytest.raises(ImageError, match=r"cannot be read .*embedded null"):
+            function("nul\0.jpg")
 
 
 def test_errors_can_be_pickled():

@@ -63,7 +63,7 @@ def dropped_stderr_lines(pattern: bytes) -> Iterator[None]:
         finally:
             os.dup2(terminal, _STDERR)
             lines.seek(0)
-            with open(_STDERR, "wb", closefd=False) as stderr:
+            with suppress(OSError), open(_STDERR, "wb", closefd=False) as stderr:
                 stderr.writelines(line for line in lines if not re.search(pattern, line))
 
 

@@ -19,6 +19,9 @@ from nouncut.images.raw import is_raw_tiff, open_raw
 
 # The largest phone sensors have 16,320 x 12,240 pixels.
 MAX_PIXELS = 200_000_000
+# JPEG files may be decoded at this many times the size of a model's input: its features then change
+# less than by moving the photograph one pixel (benchmarks/loading.py).
+DECODE_MARGIN = 2
 
 _ORIENTATION_TAG = 0x0112
 _TURNS = {
@@ -43,7 +46,8 @@ def open_image(
 ) -> Image.Image:
     """Open an image file as upright RGB.
 
-    An animation gives its first frame. Transparent pixels become white. Images of more than 8
+    An animation gives its first frame. A RAW photo gives the preview that the camera stored, if
+    that is large enough, and is developed otherwise. Transparent pixels become white. Images of more than 8
     bits are scaled from the smallest usual range that holds their values (0 to 1 for floats; 8, 12
     or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG files are
     decoded at a smaller size whose sides are at least that long.
@@ -96,6 +100,8 @@ def _identify(file: BinaryIO, path: AnyPath, prefix: bytes, max_pixels: int) -> 
 
 def _broken(error: Exception, messages: list[str]) -> str:
     """Return why an image cannot be decoded, in the same words for the same kind of damage."""
+    if isinstance(error, Image.DecompressionBombError):  # Pillow's own limit for some formats
+        return "more pixels than Pillow permits; make the image smaller"
     # Pillow's words for a problem that libtiff has explained are "decoder error -2".
     words = messages[0] if messages else describe_error(error)
     words = _NUMBERS_IN_BRACKETS.sub("", "".join(filter(str.isprintable, words)))
