@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pillow_heif
 import pytest
 from PIL import Image
 
@@ -42,6 +43,12 @@ _TURNS = {
 }
 
 Tags = Mapping[int, tuple[int, Sequence[float]]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heic_writer():
+    # For `Image.save` in tests; nouncut reads HEIC files without it.
+    pillow_heif.register_heif_opener()
 
 
 @pytest.fixture(scope="session")

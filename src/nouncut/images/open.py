@@ -47,10 +47,10 @@ def open_image(
     """Open an image file as upright RGB.
 
     An animation gives its first frame. A RAW photo gives the preview that the camera stored, if
-    that is large enough, and is developed otherwise. Transparent pixels become white. Images of more than 8
-    bits are scaled from the smallest usual range that holds their values (0 to 1 for floats; 8, 12
-    or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG files are
-    decoded at a smaller size whose sides are at least that long.
+    that is large enough, and is developed otherwise. Transparent pixels become white. Images of
+    more than 8 bits are scaled from the smallest usual range that holds their values (0 to 1 for
+    floats; 8, 12 or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG
+    files are decoded at a smaller size whose sides are at least that long.
     """
     with open_regular(path) as file:
         prefix = file.read(PREFIX_BYTES)
