@@ -27,9 +27,8 @@ from nouncut.images.find import scan_images
 from nouncut.images.hashing import content_hash, image_hash
 from nouncut.images.open import DECODE_MARGIN, open_image
 from nouncut.models.choose import load_encoder
+from nouncut.models.efficientnet import SHORT_SIDE
 
-# The embedded model takes 260 pixels of an image whose short side is scaled to 292.
-MODEL_SIDE = 292
 PHOTO_SIZE = (4032, 3024)
 PASSES = 3
 
@@ -66,9 +65,9 @@ def loading(files: list[Path]) -> list[dict[str, Any]]:
     ways: dict[str, Callable[[Path], Image.Image]] = {
         "full size": open_image,
         f"at least {DECODE_MARGIN} x the input": partial(
-            open_image, min_side=DECODE_MARGIN * MODEL_SIDE
+            open_image, min_side=DECODE_MARGIN * SHORT_SIDE
         ),
-        "at least the input": partial(open_image, min_side=MODEL_SIDE),
+        "at least the input": partial(open_image, min_side=SHORT_SIDE),
         "full size, moved by one pixel": moved_by_one_pixel,
     }
     rows, features = [], {}
