@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
-from nouncut.errors import ImageError, InputError, printable_path
+from nouncut.errors import ImageError
 from nouncut.images.find import SkippedFile, scan_images
+from nouncut.images.open import DECODE_MARGIN
 from nouncut.images.read_ahead import load_ahead
 from nouncut.models.encoder import Encoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
-from nouncut.runs.image_set import ImageSet, hash_images
+from nouncut.runs.image_set import ImageSet, check_any_opens, hash_images
 from nouncut.store.store import FeatureStore
 
 # Images are encoded in whole groups, so that features depend neither on the number of threads nor
@@ -254,8 +255,13 @@ class ImageEncoding:
         first, hashes, ends = self._n_opened, self._images.hashes or (), set(self._ends)
         todo = self._todo[first:end]
         paths = [self._images.paths[i] for i in todo]
+        side = self._encoder.input_side
         loaded = load_ahead(
-            paths, self._encoder.prepare, n_threads=self._n_threads, ahead=self.images_at_once
+            paths,
+            self._encoder.prepare,
+            n_threads=self._n_threads,
+            ahead=self.images_at_once,
+            min_side=None if side is None else DECODE_MARGIN * side,
         )
         for position, result in loaded:
             key = hashes[todo[position]]
@@ -299,10 +305,5 @@ def _without_broken(
         for path, key in zip(images.paths, hashes, strict=True)
         if key in reasons
     ]
-    if not kept:
-        first = (*images.skipped, *skipped)[0]
-        raise InputError(
-            f"None of {len(hashes)} image files can be opened; the first, "
-            f"{printable_path(first.path)}: {first.reason}."
-        )
+    check_any_opens(len(hashes), skipped)
     return kept, skipped
