@@ -39,7 +39,7 @@ class _Global(NamedTuple):
 class _Storage(NamedTuple):
     key: str
     kind: np.dtype[Any]
-    count: int
+    n_numbers: int
 
 
 class _Tensor(NamedTuple):
@@ -85,8 +85,8 @@ def _read_storages(
     for key in keys:
         storage = storages[key]
         (count,) = _COUNT.unpack(data[at : at + _COUNT.size])
-        if count != storage.count:
-            raise ValueError(f"a tensor has {count} numbers instead of {storage.count}")
+        if count != storage.n_numbers:
+            raise ValueError(f"a tensor has {count} numbers instead of {storage.n_numbers}")
         at += _COUNT.size
         found[key] = np.frombuffer(data, storage.kind, count, at)
         at += found[key].nbytes
@@ -95,7 +95,7 @@ def _read_storages(
 
 def _as_array(tensor: _Tensor, numbers: dict[str, NDArray[Any]]) -> NDArray[Any]:
     last = tensor.offset + math.prod(tensor.shape)
-    if not 0 <= tensor.offset <= last <= tensor.storage.count:
+    if not 0 <= tensor.offset <= last <= tensor.storage.n_numbers:
         raise ValueError("a tensor is larger than its numbers")
     stored = numbers[tensor.storage.key][tensor.offset : last]
     return stored.reshape([tensor.shape[axis] for axis in tensor.order]).transpose(
