@@ -25,16 +25,16 @@ def test_a_terminal_shows_what_is_counted_and_the_time_left():
     stage = "encoding images"
     text = report(Terminal(), [(0, stage, 0, 100), (10, stage, 25, 100), (40, stage, 100, 100)])
     first, last = text.split("\r\x1b[K")[1:]
-    assert first == "encoding images: 25 of 100 images, 10 s, about 30 s left"
-    assert last == "encoding images: 100 images in 40 s\n"
+    assert first == "encoding images: 25 of 100 files, 10 s, about 30 s left"
+    assert last == "encoding images: 100 files in 40 s\n"
 
 
 def test_the_first_step_loads_the_model_and_does_not_tell_the_pace():
     stage = "encoding images"
     calls = [(0, stage, 0, 1000), (20, stage, 8, 1000), (21, stage, 16, 1000)]
     first, second = report(Terminal(), calls).split("\r\x1b[K")[1:]
-    assert first == "encoding images: 8 of 1,000 images, 20 s"
-    assert second == "encoding images: 16 of 1,000 images, 21 s, about 2 min 3 s left"
+    assert first == "encoding images: 8 of 1,000 files, 20 s"
+    assert second == "encoding images: 16 of 1,000 files, 21 s, about 2 min 3 s left"
 
 
 def test_every_stage_has_its_own_clock():
@@ -70,7 +70,7 @@ def test_steps_that_are_not_counted_are_not_shown_as_one():
         "finding eigenvectors: 50 %, 3 s, about 3 s left",
         "finding eigenvectors: 6 s",
         "clustering: 9 s",
-        "encoding images: 1 image in 3 s",
+        "encoding images: 1 file in 3 s",
     ]
 
 

@@ -1,67 +1,59 @@
-import numpy as np
-import pytest
-from PIL import Image
+"""Files are read once, and again when they change."""
 
-from nouncut import encode_images
-from nouncut.errors import InputError
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
 from nouncut.images.find import scan_images
-from nouncut.models.encoder import Encoder
+from nouncut.images.hashing import image_hash
+from nouncut.runs import image_set
 from nouncut.runs.image_set import hash_images
 from nouncut.store.store import FeatureStore
 
 
-class Widths(Encoder):
-    """Its feature is the width of the image that it is given."""
-
-    name, fingerprint, image_dim, text_dim = "widths", "widths-1", 1, 1
-
-    def __init__(self, input_side):
-        self.input_side = input_side
-
-    def prepare(self, image):
-        return np.array([image.width], dtype=np.float32)
-
-    def encode_prepared(self, batch):
-        return batch
-
-    def encode_texts(self, texts):
-        raise NotImplementedError
-
-
 @pytest.fixture
-def store(tmp_path):
-    return FeatureStore(tmp_path / "cache")
+def hashed(draw, tmp_path, monkeypatch):
+    """Return a function that hashes all pictures as if a minute had passed, and what it read."""
+    store = FeatureStore(tmp_path / "store")
+
+    def run(seconds_later=60):
+        read = []
+        monkeypatch.setattr(image_set.time, "time", lambda now=time.time: now() + seconds_later)
+        monkeypatch.setattr(
+            image_set, "image_hash", lambda path: read.append(path.name) or image_hash(path)
+        )
+        found = hash_images(scan_images(draw(range(0))), store, n_jobs=2)
+        monkeypatch.undo()
+        assert found.hashes == tuple(image_hash(path) for path in found.paths)
+        return sorted(read)
+
+    return run
 
 
-def test_files_that_are_no_images_are_skipped_before_they_are_encoded(tmp_path, store):
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    Image.new("RGB", (8, 8)).save(photos / "good.png")
-    for number in range(300):
-        (photos / f"{number}.jpg").write_bytes(bytes([number % 256]))
-    (photos / "empty.jpg").touch()
-    images = hash_images(scan_images(photos), store)
-    assert [path.name for path in images.paths] == ["good.png"]
-    reasons = {file.path.name: file.reason for file in images.skipped}
-    assert reasons.pop("empty.jpg") == "the file is empty"
-    assert set(reasons.values()) == {"not an image in a known format"}
-    assert len(reasons) == 300
+@pytest.mark.skipif(sys.platform == "win32", reason="files are always read on Windows")
+def test_only_files_that_are_new_or_changed_are_read(hashed, draw):
+    folder = draw(range(5))
+    assert hashed() == [f"{number:02}.png" for number in range(5)]
+    assert hashed() == []
+    draw(range(5, 6))
+    (folder / "01.png").write_bytes((folder / "02.png").read_bytes())
+    assert hashed() == ["01.png", "05.png"]
+    assert hashed() == []
 
 
-def test_nothing_but_broken_files(tmp_path, store):
-    for number in range(2):
-        (tmp_path / f"{number}.jpg").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"None of 2 .*0\.jpg: not an image in a known format\."):
-        hash_images(scan_images(tmp_path), store)
-    for number in range(2):
-        (tmp_path / f"{number}.jpg").write_bytes(b"\xff\xd8\xff\xe0")
-    with pytest.raises(InputError, match=r"None of 2 .*0\.jpg: the image is broken"):
-        encode_images(tmp_path, Widths(None), store)
+def test_files_that_have_just_been_written_are_read_each_time(hashed, draw):
+    draw(range(3))
+    assert len(hashed(seconds_later=0)) == 3
+    assert len(hashed(seconds_later=0)) == 3
 
 
-@pytest.mark.parametrize(("input_side", "width"), [(None, 1600), (100, 200), (150, 400)])
-def test_large_jpeg_files_are_decoded_at_twice_the_input_or_more(
-    tmp_path, store, input_side, width
-):
-    Image.new("RGB", (1600, 1600)).save(tmp_path / "x.jpg")
-    assert encode_images(tmp_path, Widths(input_side), store).visual().tolist() == [[width]]
+def test_files_that_cannot_be_read_are_skipped(draw, tmp_path):
+    folder = draw(range(3))
+    scan = scan_images(folder)
+    (folder / "01.png").unlink()
+    found = hash_images(scan, FeatureStore(tmp_path / "store"))
+    assert [path.name for path in found.paths] == ["00.png", "02.png"]
+    assert [file.path.name for file in found.skipped] == ["01.png"]

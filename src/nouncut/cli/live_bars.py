@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from threading import Lock
 
 from rich.console import Console
@@ -22,15 +23,15 @@ from nouncut.compute.progress import (
 class LiveBars:
     """Shows the stages that are under way; those that took a while leave a line."""
 
-    def __init__(self, console: Console) -> None:
-        self._clock = StageClock()
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._now = StageClock(clock), clock
         self._lock = Lock()
         self._tasks: dict[str, TaskID] = {}
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[amount]}", markup=False),
-            _TimesColumn(),
+            _TimesColumn(clock),
             console=console,
             transient=True,
         )
@@ -55,7 +56,9 @@ class LiveBars:
         if stage not in self._tasks:
             # A stage within another one is indented.
             name = "  " * len(self._tasks) + stage
-            self._tasks[stage] = self._bars.add_task(name, total=None, amount="", times=times)
+            self._tasks[stage] = self._bars.add_task(
+                name, total=None, amount="", times=times, reported=self._now()
+            )
         self._bars.update(
             self._tasks[stage],
             completed=done,
@@ -63,7 +66,7 @@ class LiveBars:
             total=total if done else None,
             amount=describe_amount(stage, done, total),
             times=times,
-            reported=time.monotonic(),
+            reported=self._now(),
         )
 
     def _end(self, stage: str, total: int, times: Times) -> None:
@@ -77,9 +80,13 @@ class LiveBars:
 class _TimesColumn(ProgressColumn):
     """The time since the beginning of a stage, and the time left."""
 
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self._now = clock
+
     def render(self, task: Task) -> Text:
         """Return the times, which go on between reports."""
         times: Times = task.fields["times"]
-        since = time.monotonic() - task.fields.get("reported", time.monotonic())
+        since = self._now() - task.fields["reported"]
         left = None if times.left is None else max(0.0, times.left - since)
         return Text(describe_times(Times(times.elapsed + since, left)))

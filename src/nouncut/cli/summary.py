@@ -10,6 +10,7 @@ from rich.table import Table
 
 from nouncut.cli.console import notes, print_json, results, shown_bytes
 from nouncut.cli.exit_codes import for_command_line
+from nouncut.compute.memory import available_memory, used_memory
 from nouncut.compute.progress import QUICK_SECONDS, shown_seconds
 from nouncut.errors import printable_path
 
@@ -48,21 +49,25 @@ class Announcement:
     def __call__(self, estimate: Estimate) -> None:
         """Print an estimate, unless it takes longer to read than to wait."""
         self.is_new = True
-        self.was_printed = estimate.seconds >= QUICK_SECONDS
+        # No image, or a single one, ends in an error.
+        self.was_printed = estimate.seconds >= QUICK_SECONDS and estimate.n_images > 1
         if self.was_printed:
             self._bars.note(describe_estimate(estimate))
 
 
 def describe_estimate(estimate: Estimate) -> str:
     """Return what there is to do, and the time and memory that it takes."""
-    new, copies = estimate.images_to_encode, estimate.n_copies
-    todo = [_describe_todo("image", estimate.n_files, new, copies)]
+    if estimate.source_kind == "features":
+        todo = [f"{_count(estimate.n_files, 'row')} of features."]
+    else:
+        new, copies = estimate.images_to_encode, estimate.n_copies
+        todo = [_describe_todo("image file", estimate.n_files, new, copies)]
     if estimate.n_words:
         todo.append(_describe_todo("noun", estimate.n_words, estimate.texts_to_encode))
     if estimate.n_files - estimate.n_images > _MANY_BROKEN * estimate.n_files:
         todo.append(f"About {estimate.n_images:,} images can be opened.")
     cost = f"{shown_seconds(estimate.seconds)} and {shown_bytes(estimate.n_bytes)} of memory"
-    return f"{' '.join(todo)} About {cost}."
+    return f"{' '.join(todo)} About {cost}{_describe_shortage(estimate.n_bytes)}."
 
 
 def show_run(
@@ -155,7 +160,7 @@ def _describe_groups(manifest: dict[str, Any]) -> str:
     if n_outliers:
         about += f"; {n_outliers:,} fit{'s' * (n_outliers == 1)} nowhere well"
     if n_copies:
-        about += f"; {n_copies:,} {'is a copy' if n_copies == 1 else 'are copies'} of others"
+        about += f"; {n_copies:,} {'are copies of others' if n_copies > 1 else 'is a copy'}"
     count = manifest["cluster_count"]
     if count and not count["confidence"]:
         about += ". There are too few images to find a number of groups; choose one with -k"
@@ -175,10 +180,17 @@ def _describe_todo(thing: str, n_all: int, n_new: int, n_copies: int = 0) -> str
     parts = {
         "to encode": n_new,
         "known from before": n_all - n_new - n_copies,
-        "copies of others": n_copies,
+        "copies" if n_copies > 1 else "copy": n_copies,
     }
     shown = ", ".join(f"{number:,} {words}" for words, number in parts.items() if number)
     return f"{_count(n_all, thing)}: {shown}."
+
+
+def _describe_shortage(n_bytes: int) -> str:
+    """Return how much memory there is, if that is not enough."""
+    free = available_memory()
+    total = None if free is None else free + (used_memory() or 0)
+    return "" if total is None or n_bytes < total else f", but only {shown_bytes(total)} are free"
 
 
 def _count(number: int, thing: str) -> str:

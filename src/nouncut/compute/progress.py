@@ -19,7 +19,8 @@ QUICK_SECONDS = 2.0
 # What the steps of a stage are.
 _UNITS = {
     "reading files": "files",
-    "encoding images": "images",
+    # Some of them may turn out to be no images.
+    "encoding images": "files",
     "encoding nouns": "nouns",
     "encoding phrases": "phrases",
     "finding neighbours": "blocks",

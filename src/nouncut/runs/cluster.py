@@ -34,7 +34,8 @@ def make_run(
     """Cluster images and write the run, unless the directory already holds it."""
     n_clusters = job.settings.n_clusters
     request = run_request(sources, job.settings)
-    source = open_sources(sources)
+    with job.stage("finding files"):
+        source = open_sources(sources)
     check_enough(count_images(source), n_clusters)
     with RunWriter(directory) as writer, recorded_warnings() as messages:
         model = choose_model(source, job)

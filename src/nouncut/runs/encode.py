@@ -217,8 +217,6 @@ class ImageEncoding:
         self.n_encoded = self._n_opened = self._n_bytes = 0
         self._waiting: list[tuple[str, NDArray[np.float32]]] = []
         self._broken: dict[str, str] = {}
-        if missing:
-            self._report(_STAGE, 0, len(missing))
 
     @property
     def n_left(self) -> int:
@@ -254,6 +252,8 @@ class ImageEncoding:
         """Open and encode files up to a position."""
         first, hashes, ends = self._n_opened, self._images.hashes or (), set(self._ends)
         todo = self._todo[first:end]
+        if todo and not first:
+            self._report(_STAGE, 0, len(self._todo))
         paths = [self._images.paths[i] for i in todo]
         side = self._encoder.input_side
         loaded = load_ahead(

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from nouncut.compute.memory import peak_memory, used_memory
-from nouncut.compute.threads import count_threads
+from nouncut.compute.threads import blas_threads, count_threads, run_tasks
 from nouncut.errors import ImageError
 from nouncut.images.open import open_image
 from nouncut.method.candidates import RANK
@@ -34,14 +34,19 @@ from nouncut.runs.sources import FeatureFile, Source
 from nouncut.runs.vocabulary import VocabularyEncoding
 
 # Work is counted in multiplications of a large matrix product that would take the same time, so
-# that it suits any machine: the speed of such a product is measured. What a run needs once, and
-# for every word of the vocabulary, image, and image and eigenvector:
-WORK_ONCE = 60e9
-WORK_PER_WORD = 1.2e6
-WORK_PER_IMAGE = 15e6
-WORK_PER_EIGENVECTOR = 0.25e6
-# The neighbours of an image are chosen while the matrix products that find them are computed.
-WORK_PER_PRODUCT = 2.0
+# that it suits any machine: the speed of such a product is measured.
+WORK = {
+    # Libraries, WordNet, and the templates of the report.
+    "run": 100e9,
+    # Choosing nouns and names.
+    "word": 3e6,
+    # The map, tables, and the report without thumbnails.
+    "image": 15e6,
+    # Eigenvectors of the graph, and the cuts that are compared to find the number of clusters.
+    "image and eigenvector": 0.5e6,
+    # Neighbours are chosen while the products that find them are computed.
+    "multiplication": 0.8,
+}
 # Buffers that SciPy, BLAS and threads allocate when they are first used.
 BYTES_ONCE = 120 * 2**20
 
@@ -53,7 +58,7 @@ _LIKELY_CLUSTERS = 30
 # Images that names are chosen with at once, and what a name costs per cluster and word.
 _NAMED_AT_ONCE, _BYTES_PER_NAME = 256, 32
 _SINGLE = 4
-_GEMM_SIZE = 1024
+_GEMM_SIZE, _SPEED_SECONDS = 512, 0.1
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Estimate:
 
     Parameters
     ----------
+    source_kind : {"images", "features"}
+        Whether features are computed from images or come from a file.
     n_files, n_words : int
         Image files, or rows of features, and words of the vocabulary.
     n_copies : int
@@ -76,10 +83,13 @@ class Estimate:
         The most memory that the process will use.
     announced : str
         When the estimate was made.
+    amounts : dict
+        How often the work of every kind is done after encoding.
     multiplications_per_second : float
         The measured speed of the machine.
     """
 
+    source_kind: Literal["images", "features"]
     n_files: int
     n_words: int
     n_copies: int
@@ -90,6 +100,7 @@ class Estimate:
     clustering_seconds: float
     n_bytes: int
     announced: str
+    amounts: dict[str, float]
     multiplications_per_second: float
 
     @property
@@ -132,10 +143,12 @@ def estimate_run(
     image_trial, pace_of_texts = _try(encoding, words, job)
     n_broken = round(n_files * (1 - image_trial.share_opened))
     size = _size(len(images.paths) - n_broken, source, model, words, job)
-    speed = _multiplications_per_second()
+    amounts, speed = _amounts(size), _multiplications_per_second(count_threads(job.n_jobs))
+    work = sum(WORK[kind] * amount for kind, amount in amounts.items())
     n_new = n_files - n_broken
     phrases = size.n_nouns * size.n_prompts if n_texts else 0
     return Estimate(
+        source_kind="features" if isinstance(source, FeatureFile) else "images",
         n_files=len(images.paths),
         n_words=size.n_words,
         n_copies=len(images.hashes or ()) - len(set(images.hashes or ())),
@@ -144,9 +157,10 @@ def estimate_run(
         texts_to_encode=n_texts,
         encoding_seconds=(encoding.n_left if encoding else 0) * image_trial.seconds_per_file
         + ((words.texts.n_left if words else 0) + phrases) * pace_of_texts,
-        clustering_seconds=_work(size) / speed + n_new * _seconds_per_thumbnail(images, n_new, job),
+        clustering_seconds=work / speed + n_new * _seconds_per_thumbnail(images, n_new, job),
         n_bytes=_peak(size, source, encoding, image_trial),
         announced=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        amounts=amounts,
         multiplications_per_second=speed,
     )
 
@@ -194,18 +208,20 @@ def _size(
     )
 
 
-def _work(size: _Size) -> float:
-    """Return the work of everything after encoding, in multiplications."""
+def _amounts(size: _Size) -> dict[str, float]:
+    """Return how often the work of every kind is done after encoding."""
     n = float(size.n_images)
-    searched = size.columns if can_compare_all(size.n_images, size.columns) else RANK
-    products = n**2 * searched + n * size.n_nouns * size.n_prompts * size.text_dim
-    return (
-        WORK_ONCE
-        + WORK_PER_WORD * size.n_words
-        + WORK_PER_IMAGE * n
-        + WORK_PER_EIGENVECTOR * n * size.n_vectors
-        + WORK_PER_PRODUCT * products
-    )
+    if can_compare_all(size.n_images, size.columns):
+        searched = size.columns
+    else:
+        searched = size.visual_dim + (RANK if size.n_nouns else 0)
+    return {
+        "run": 1.0,
+        "word": float(size.n_words),
+        "image": n,
+        "image and eigenvector": n * size.n_vectors,
+        "multiplication": n**2 * searched + n * size.n_nouns * size.n_prompts * size.text_dim,
+    }
 
 
 def _peak(size: _Size, source: Source, encoding: ImageEncoding | None, trial: Trial) -> int:
@@ -257,9 +273,17 @@ def _spread(paths: Sequence[str | Path]) -> list[str | Path]:
     return list(paths[:: max(1, len(paths) // 16)])
 
 
-def _multiplications_per_second() -> float:
+def _multiplications_per_second(n_threads: int) -> float:
+    """Measure the speed of matrix products, one per thread as in the search of neighbours."""
     matrix = np.ones((_GEMM_SIZE, _GEMM_SIZE), dtype=np.float32)
-    matrix @ matrix
-    start = time.perf_counter()
-    matrix @ matrix
-    return float(_GEMM_SIZE**3 / (time.perf_counter() - start))
+
+    def multiply(_: int) -> float:
+        start, n_products = time.perf_counter(), 0
+        # Other programs may interrupt single products.
+        while time.perf_counter() - start < _SPEED_SECONDS:
+            matrix @ matrix
+            n_products += 1
+        return n_products * _GEMM_SIZE**3 / (time.perf_counter() - start)
+
+    with blas_threads(1):
+        return sum(run_tasks(multiply, range(n_threads), n_threads))
