@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
@@ -35,7 +36,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.weights: list[TensorProto] = []
 
-    def add(self, kind: str, *inputs: str, **attributes: object) -> str:
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node; return the name of its output."""
         output = f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
@@ -54,7 +55,7 @@ class Graph:
         self.weights.append(tensor)
         return name
 
-    def convolve(self, x: str, name: str, shape: tuple[int, ...], **attributes: object) -> str:
+    def convolve(self, x: str, name: str, shape: tuple[int, ...], **attributes: Any) -> str:
         """Add a convolution with a bias, into which its batch norm is folded."""
         weight, bias = self.weight(f"{name}.weight", *shape), self.weight(f"{name}.bias", shape[0])
         return self.add("Conv", x, weight, bias, auto_pad="SAME_UPPER", **attributes)
@@ -85,7 +86,7 @@ def build_graph() -> ModelProto:
     x = graph.clip(graph.convolve(x, "_conv_head", (HEAD_CHANNELS, channels, 1, 1)))
     pooled = graph.add("GlobalAveragePool", x)
     graph.nodes.append(helper.make_node("Flatten", [pooled], ["features"]))
-    shape = ["n", IMAGE_SIZE, IMAGE_SIZE, 3]
+    shape: list[str | int | None] = ["n", IMAGE_SIZE, IMAGE_SIZE, 3]
     pixels = helper.make_tensor_value_info("pixels", TensorProto.UINT8, shape)
     features = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", HEAD_CHANNELS])
     proto = helper.make_graph(

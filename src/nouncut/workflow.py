@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.method.choices import Solver
-from nouncut.report.write import write_report
 from nouncut.runs.cluster import make_run
-from nouncut.runs.collection import as_paths
-from nouncut.runs.estimate import Estimate
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Comparison, Settings
+from nouncut.runs.sources import as_paths
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS
 from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import VISIBLE_LEXICONS
+
+if TYPE_CHECKING:
+    from nouncut.runs.estimate import Estimate
 
 
 def cluster_images(
@@ -138,7 +139,10 @@ def cluster_images(
     directory = output_directory(output, sources, settings.digest(sources), replace=replace)
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
     run = make_run(sources, directory, job, on_estimate)
+    # A new run has no report yet; that of a known run was written by this version.
     if not run.report.exists():
+        from nouncut.report.write import write_report
+
         write_report(run, progress=progress, n_jobs=n_jobs)
     return run
 

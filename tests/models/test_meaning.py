@@ -26,10 +26,12 @@ def space(words) -> MeaningSpace:
 def test_word_vectors_equal_those_of_wordllama(words):
     # The classes behind its loader, which would ask the network for a tokenizer.
     from tokenizers import Tokenizer
+    from wordllama.config import Config
     from wordllama.inference import WordLlamaInference
 
     (vectors,) = load_file(words.files[0]).values()
-    original = WordLlamaInference(vectors, Tokenizer.from_file(str(words.files[1])))
+    tokenizer = Tokenizer.from_file(str(words.files[1]))
+    original = WordLlamaInference(vectors, Config.l2_supercat, tokenizer)
     np.testing.assert_allclose(words.encode(TEXTS), original.embed(TEXTS, norm=True), atol=1e-5)
 
 

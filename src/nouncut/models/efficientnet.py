@@ -22,6 +22,7 @@ INPUT_SIZE = 260
 FEATURE_DIM = 1280
 # Preprocessing of the training: the centre without a margin of 32 pixels.
 _MARGIN = 32
+SHORT_SIDE = INPUT_SIZE + _MARGIN
 _BATCH_NORM_EPSILON = 1e-3
 
 
@@ -45,7 +46,7 @@ def class_synsets() -> list[str]:
 def prepare_image(image: Image.Image) -> NDArray[np.uint8]:
     """Return the (260, 260, 3) input of the network."""
     width, height = image.size
-    side = min(width, height) * INPUT_SIZE / (INPUT_SIZE + _MARGIN)
+    side = min(width, height) * INPUT_SIZE / SHORT_SIDE
     left, top = (width - side) / 2, (height - side) / 2
     scaled = image.resize(
         (INPUT_SIZE, INPUT_SIZE),
@@ -85,7 +86,7 @@ def load_weights() -> Mapping[str, NDArray[Any]]:
     return MappingProxyType(read_weights(weights_file()))
 
 
-def fold_batch_norms(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+def fold_batch_norms(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Merge batch norms into the convolutions before them; return the convolutions' weights."""
     folded = {}
     for name, next_name in pairwise(weights):

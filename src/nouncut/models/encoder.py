@@ -24,6 +24,8 @@ class ImageEncoder(ABC):
     # Equal for equal weights, preprocessing and precision; part of the store's keys.
     fingerprint: str
     image_dim: int
+    # Pixels that the short side of an image is scaled to; larger files may be opened smaller.
+    input_side: int | None = None
     # Whether the mean of the collection should be subtracted from visual features.
     centers_visual: bool = False
 

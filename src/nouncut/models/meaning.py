@@ -87,4 +87,4 @@ def _largest_of_each(values: NDArray[np.float64], counts: NDArray[np.intp]) -> N
     """Return the position of the largest value, the first of equal ones, in consecutive groups."""
     groups = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((np.arange(len(values)), -values, groups))
-    return order[np.cumsum(counts) - counts]
+    return np.asarray(order[np.cumsum(counts) - counts])

@@ -13,6 +13,7 @@ from PIL import Image
 
 from nouncut.models.efficientnet import (
     FEATURE_DIM,
+    SHORT_SIDE,
     Classifier,
     Network,
     class_synsets,
@@ -45,6 +46,7 @@ class MiniEncoder(Encoder):
 
     name = "mini"
     image_dim = FEATURE_DIM
+    input_side = SHORT_SIDE
     # The word table's vectors, and the ancestors that several classes share.
     text_dim = WORD_DIM + 471
     centers_visual = True

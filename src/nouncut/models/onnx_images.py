@@ -35,6 +35,7 @@ class OnnxImageEncoder(ImageEncoder):
         self.name = name or str(files.image_folder)
         path = files.image_folder / files.image.settings
         self._preprocessing = read_preprocessing(path)
+        self.input_side = self._preprocessing.short_side
         session = LazySession(files.image_folder / files.image.graph)
         self._image_tower = OnnxTower(session, "pixels", _OUTPUTS)
         self._check_size()

@@ -17,7 +17,7 @@ from PIL import Image
 from nouncut.errors import ModelError
 
 # Increase it when the input of an image changes, so that stored features are not used again.
-PREPROCESSING_VERSION = 1
+PREPROCESSING_VERSION = 2
 # Larger resized images are never made as a whole.
 _MAX_PIXELS = 2**24
 SETTINGS_FILES = ("preprocessor_config.json", "processor_config.json")
@@ -79,6 +79,11 @@ class ImagePreprocessing:
         """Height and width of the model's input, if all images have the same."""
         return self.crop or (None if isinstance(self.size, int) else self.size)
 
+    @property
+    def short_side(self) -> int | None:
+        """Pixels that the short side of an image is scaled to; None if it is not scaled."""
+        return max(self.size) if isinstance(self.size, tuple) else self.size
+
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
         """Prepare one image."""
         return normalised_pixels(self._fit(image.convert("RGB")), self.levels)
@@ -105,6 +110,11 @@ class PatchPreprocessing:
     most_patches: int
     resample: Image.Resampling
     levels: NDArray[np.float32]
+
+    @property
+    def short_side(self) -> int:
+        """Pixels that the short side of an image is scaled to, at most."""
+        return math.ceil(self.patch * math.sqrt(self.most_patches))
 
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
         """Prepare one image."""

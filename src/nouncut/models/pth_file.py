@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from nouncut.errors import ModelError, describe_error, printable_path
 
 _MAGIC_NUMBER, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-_STORAGES = {"torch FloatStorage": np.dtype("<f4"), "torch LongStorage": np.dtype("<i8")}
+_STORAGES: dict[str, np.dtype[Any]] = {
+    "torch FloatStorage": np.dtype("<f4"),
+    "torch LongStorage": np.dtype("<i8"),
+}
 _DICTIONARY, _TENSOR = "collections OrderedDict", "torch._utils _rebuild_tensor_v2"
 _GLOBALS = {_DICTIONARY, _TENSOR, *_STORAGES}
 _COUNT = struct.Struct("<q")
@@ -36,7 +39,7 @@ class _Global(NamedTuple):
 class _Storage(NamedTuple):
     key: str
     kind: np.dtype[Any]
-    count: int
+    n_numbers: int
 
 
 class _Tensor(NamedTuple):
@@ -82,8 +85,8 @@ def _read_storages(
     for key in keys:
         storage = storages[key]
         (count,) = _COUNT.unpack(data[at : at + _COUNT.size])
-        if count != storage.count:
-            raise ValueError(f"a tensor has {count} numbers instead of {storage.count}")
+        if count != storage.n_numbers:
+            raise ValueError(f"a tensor has {count} numbers instead of {storage.n_numbers}")
         at += _COUNT.size
         found[key] = np.frombuffer(data, storage.kind, count, at)
         at += found[key].nbytes
@@ -92,7 +95,7 @@ def _read_storages(
 
 def _as_array(tensor: _Tensor, numbers: dict[str, NDArray[Any]]) -> NDArray[Any]:
     last = tensor.offset + math.prod(tensor.shape)
-    if not 0 <= tensor.offset <= last <= tensor.storage.count:
+    if not 0 <= tensor.offset <= last <= tensor.storage.n_numbers:
         raise ValueError("a tensor is larger than its numbers")
     stored = numbers[tensor.storage.key][tensor.offset : last]
     return stored.reshape([tensor.shape[axis] for axis in tensor.order]).transpose(
@@ -103,7 +106,7 @@ def _as_array(tensor: _Tensor, numbers: dict[str, NDArray[Any]]) -> NDArray[Any]
 def _run_pickle(file: BytesIO) -> Any:
     """Read one pickle; the file then stands behind it."""
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(file):
         if opcode.name == "STOP":
             return stack.pop()

@@ -63,6 +63,7 @@ class TorchImageEncoder(ImageEncoder):
         self.precision = choose_precision(precision, self.device_name)
         self.config = read_json(self.folder / "config.json")
         self._preprocessing = read_preprocessing(settings_file(self.folder))
+        self.input_side = self._preprocessing.short_side
         self._image_batch = BatchSize(batch_size or _IMAGES_AT_ONCE.get(self.device_kind, 64))
 
     @cached_property

@@ -164,7 +164,7 @@ noun_filter, compare
         int | Auto,
         Declaration(
             label="Number of clusters",
-            help="Number of clusters; auto finds it from the images.",
+            help="Number of groups; auto finds it from the images.",
             flags=("-k", "--clusters"),
             metavar="N|auto",
             parse=_parse_whole_or_auto,
@@ -242,7 +242,7 @@ noun_filter, compare
         Declaration(
             label="Neighbours per image",
             help="Neighbours that every image keeps; auto is twice the root of the number of "
-            "images per cluster, at most 30.",
+            "images per group, at most 30.",
             flags=("--neighbors",),
             metavar="N|auto",
             parse=_parse_whole_or_auto,

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.errors import ParameterError
+from nouncut.models.choose import ChosenEncoder
 from nouncut.runs.collection import Collection
-from nouncut.runs.encode import encode_nouns
+from nouncut.runs.encode_texts import PLAIN, TextEncoding, encode_nouns
 from nouncut.runs.job import Job
 from nouncut.runs.settings import Settings
-from nouncut.words.filters import positive_nouns
-from nouncut.words.nouns import NounFilter, load_nouns
+from nouncut.words.nouns import NounFilter, noun_words
 
-# Filters and names use nouns without a prompt around them: one text per noun instead of seven,
-# and the same names.
-PLAIN = ("{}",)
 # Vocabularies up to this size skip the noun filter.
 _FEW_WORDS = 1000
 
@@ -42,7 +39,7 @@ def vocabulary_words(settings: Settings) -> list[str]:
     """Return the user's own words, else WordNet's nouns."""
     if settings.vocabulary is not None:
         return list(settings.vocabulary)
-    return [noun.word for noun in load_nouns(lexicons=settings.lexicons)]
+    return noun_words(lexicons=settings.lexicons)
 
 
 def chosen_filter(settings: Settings) -> NounFilter:
@@ -51,21 +48,31 @@ def chosen_filter(settings: Settings) -> NounFilter:
     return settings.noun_filter or ("none" if is_small else "tac")
 
 
-def encode_vocabulary(collection: Collection, job: Job) -> Vocabulary | None:
-    """Encode the vocabulary; None for features of an unknown model."""
-    if collection.model is None:
+@dataclass(frozen=True)
+class VocabularyEncoding:
+    """The words of a run, and the encoding of those that are new."""
+
+    words: list[str]
+    texts: TextEncoding
+
+    def finish(self, job: Job) -> Vocabulary:
+        """Encode what is left, and return the vocabulary."""
+        with job.timed("encoding nouns"):
+            return Vocabulary(self.words, self.texts.finish()[0])
+
+
+def start_vocabulary(model: ChosenEncoder | None, job: Job) -> VocabularyEncoding | None:
+    """Find the words that are still to be encoded; None for features of an unknown model."""
+    if model is None:
         if job.settings.vocabulary is not None:
             raise ParameterError(
                 "`vocabulary` needs a model that can read words: pass the `model` that made the "
                 "features."
             )
         return None
-    with job.stage("encoding nouns"):
-        words = vocabulary_words(job.settings)
-        features = encode_nouns(
-            words, PLAIN, collection.model.encoder, job.store, progress=job.progress
-        )
-        return Vocabulary(words, features[0])
+    words = vocabulary_words(job.settings)
+    texts = TextEncoding(words, PLAIN, model.encoder, job.store, progress=job.progress)
+    return VocabularyEncoding(words, texts)
 
 
 def choose_nouns(
@@ -74,6 +81,9 @@ def choose_nouns(
     """Choose the nouns that suit the images, and encode them with all prompts."""
     if vocabulary is None or collection.semantic is None or collection.model is None:
         return None
+    # scikit-learn takes a second to import.
+    from nouncut.words.filters import positive_nouns
+
     with job.stage("choosing nouns"):
         chosen = positive_nouns(
             collection.semantic,
@@ -82,7 +92,8 @@ def choose_nouns(
             method=chosen_filter(job.settings),
             random_state=job.settings.random_state,
         )
-        words = [vocabulary.words[i] for i in chosen]
+    words = [vocabulary.words[i] for i in chosen]
+    with job.timed("encoding nouns"):
         features = encode_nouns(
             words,
             job.settings.prompts,
@@ -90,4 +101,4 @@ def choose_nouns(
             job.store,
             progress=job.progress,
         )
-        return PositiveNouns(words, features)
+    return PositiveNouns(words, features)
