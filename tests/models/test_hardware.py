@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -32,5 +33,5 @@ def test_a_graphics_processor_counts_if_torch_can_use_it(
     monkeypatch.setattr(hardware.sys, "platform", system)
     monkeypatch.setattr(hardware.platform, "machine", lambda: processor)
     monkeypatch.setattr(hardware.shutil, "which", lambda name: tool)
-    monkeypatch.setattr(hardware, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     assert hardware.gpu_kind() == expected

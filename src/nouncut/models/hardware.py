@@ -5,17 +5,24 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 
 def gpu_kind() -> str | None:
     """Return "cuda" or "mps" if this machine and the installed torch have one, else None."""
+    kind = None
+    if sys.platform == "darwin":
+        kind = "mps" if platform.machine() == "arm64" else None
+    elif shutil.which("nvidia-smi"):  # the driver's own tool
+        kind = "cuda"
+    return kind if kind and _torch_supports(kind) else None
+
+
+def _torch_supports(kind: str) -> bool:
+    # Not imported above, since most machines never need it.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         build = version("torch")
     except PackageNotFoundError:
-        return None
-    if sys.platform == "darwin":
-        return "mps" if platform.machine() == "arm64" else None
-    # The driver's own tool; builds of torch for the CPU end in "+cpu".
-    has_driver = shutil.which("nvidia-smi") is not None
-    return "cuda" if has_driver and not build.endswith("+cpu") else None
+        return False
+    return kind == "mps" or not build.endswith("+cpu")

@@ -9,10 +9,8 @@ import os
 import re
 import threading
 import time
-import urllib.request
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +112,9 @@ def _endpoint() -> str:
 
 
 def _asks(name: str, seconds: float) -> bool:
+    import urllib.request
+    from http.client import HTTPException
+
     request = urllib.request.Request(
         f"{_endpoint()}/{name}/resolve/main/config.json", method="HEAD"
     )
