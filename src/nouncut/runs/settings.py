@@ -160,8 +160,8 @@ class Settings:
 
     Parameters
     ----------
-    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, solver, \
-noun_filter, compare
+    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, \
+solver, noun_filter, compare
         As for `nouncut.cluster_images`.
 
     Examples
