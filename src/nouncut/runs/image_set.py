@@ -15,6 +15,8 @@ from nouncut.store.file_hashes import FileState, file_state, keep_hashes, known_
 from nouncut.store.store import FeatureStore
 
 _FILES_AT_ONCE = 128
+# Every write waits for the disk.
+_KEPT_AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,14 @@ def hash_images(
         is_kept = state is not None and state.is_settled(seen) and state == file_state(path)
         return (state, hashes[path]) if state and is_kept else None
 
-    report = progress or silent
+    report, new = progress or silent, {}
     for start in range(0, len(unread), _FILES_AT_ONCE):
         part = unread[start : start + _FILES_AT_ONCE]
         found = zip(part, run_tasks(read, part, count_threads(n_jobs)), strict=True)
-        keep_hashes(store.root, {path: known for path, known in found if known})
+        new |= {path: known for path, known in found if known}
+        if len(new) >= _KEPT_AT_ONCE or start + len(part) == len(unread):
+            keep_hashes(store.root, new)
+            new = {}
         report("reading files", start + len(part), len(unread))
     paths = tuple(path for path in scan.files if path in hashes)
     skipped = (*scan.skipped, *sorted(unreadable, key=lambda file: str(file.path)))
