@@ -55,7 +55,8 @@ def hash_images(
         is_kept = state is not None and state.is_settled(seen) and state == file_state(path)
         return (state, hashes[path]) if state and is_kept else None
 
-    report, new = progress or silent, {}
+    report = progress or silent
+    new: dict[Path, tuple[FileState, str]] = {}
     for start in range(0, len(unread), _FILES_AT_ONCE):
         part = unread[start : start + _FILES_AT_ONCE]
         found = zip(part, run_tasks(read, part, count_threads(n_jobs)), strict=True)
