@@ -30,6 +30,7 @@ def cluster_images(
     n_clusters: int | Literal["auto"] = "auto",
     *,
     model: str = "auto",
+    looks: str | Sequence[str] | None = None,
     vocabulary: AnyPath | Sequence[str] | None = None,
     lexicons: Sequence[str] | None = VISIBLE_LEXICONS,
     prompts: Sequence[str] = PROMPTS,
@@ -60,6 +61,9 @@ def cluster_images(
     model : str, default="auto"
         What `nouncut.models.choose.load_encoder` takes. For a file of features: the model that
         made them, without which nouns cannot be used.
+    looks : str or sequence of str, optional
+        Another model that compares images with each other, while `model` compares them with
+        words; what `nouncut.models.choose.load_image_encoder` takes. Several count alike.
     vocabulary : path or sequence of str, optional
         Your own words, or a file of them: images are grouped by what these words distinguish.
     lexicons : sequence of str or None
@@ -125,6 +129,7 @@ def cluster_images(
     settings = Settings(
         n_clusters=n_clusters,
         model=_absolute_model(model),
+        looks=_absolute_models(looks),
         vocabulary=_read_vocabulary(vocabulary),
         lexicons=None if lexicons is None else tuple(lexicons),
         prompts=tuple(prompts),
@@ -145,6 +150,12 @@ def cluster_images(
 
         write_report(run, progress=progress, n_jobs=n_jobs)
     return run
+
+
+def _absolute_models(models: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if models is None:
+        return None
+    return tuple(map(_absolute_model, [models] if isinstance(models, str) else models))
 
 
 def _absolute_model(model: str) -> str:

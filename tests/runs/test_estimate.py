@@ -55,7 +55,7 @@ def test_copies_are_not_counted_as_known(announced, draw):
 def test_broken_files_cost_what_they_cost(announced, draw):
     folder = draw(range(10))
     for number in range(400):
-        (folder / f"broken {number}.png").write_bytes(b"\x89PNG" + str(number).encode())
+        (folder / f"broken {number}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + str(number).encode())
     estimate = announced(folder)
     assert (estimate.n_files, estimate.images_to_encode) == (410, 410)
     assert estimate.n_images < 50

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from nouncut.images.find import scan_images
-from nouncut.images.hashing import content_hash
+from nouncut.images.hashing import image_hash
 from nouncut.runs import image_set
 from nouncut.runs.image_set import hash_images
 from nouncut.store.store import FeatureStore
@@ -23,11 +23,11 @@ def hashed(draw, tmp_path, monkeypatch):
         read = []
         monkeypatch.setattr(image_set.time, "time", lambda now=time.time: now() + seconds_later)
         monkeypatch.setattr(
-            image_set, "content_hash", lambda path: read.append(path.name) or content_hash(path)
+            image_set, "image_hash", lambda path: read.append(path.name) or image_hash(path)
         )
         found = hash_images(scan_images(draw(range(0))), store, n_jobs=2)
         monkeypatch.undo()
-        assert found.hashes == tuple(content_hash(path) for path in found.paths)
+        assert found.hashes == tuple(image_hash(path) for path in found.paths)
         return sorted(read)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
             casting="same_kind",
         )
     return units
+
+
+def join_rows(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return rows side by side, so that their cosine is the mean of the parts' cosines."""
+    return parts[0] if len(parts) == 1 else np.hstack([unit_rows(part) for part in parts])
 
 
 def label_matrix(labels: NDArray[Any], n_labels: int | None = None) -> csr_array:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nouncut.runs.job import Job, recorded_warnings
+from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.output import content_digest, earlier_run
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
@@ -16,7 +17,6 @@ from nouncut.runs.sources import (
     count_images,
     list_images,
     open_sources,
-    start_encoding,
 )
 from nouncut.runs.tables import path_texts
 from nouncut.runs.writer import RunWriter
@@ -38,10 +38,11 @@ def make_run(
         source = open_sources(sources)
     check_enough(count_images(source), n_clusters)
     with RunWriter(directory) as writer, recorded_warnings() as messages:
-        model = choose_model(source, job)
+        model, looks = choose_model(source, job), choose_looks(source, job)
         images = list_images(source, job)
-        encoding = start_encoding(images, model, job)
-        content = content_digest(source, images, model, request["digest"])
+        encoding = start_encoding(images, model, looks, job)
+        versions = fingerprints(model, looks)
+        content = content_digest(source, images, versions, request["digest"])
         if not (encoding and encoding.n_left) and (run := earlier_run(directory, content)):
             return run
         # SciPy and scikit-learn take a second to import, and only a new run needs them.
@@ -61,7 +62,7 @@ def make_run(
             with job.timed("encoding images"):
                 images = encoding.finish()
             check_enough(len(images.paths), n_clusters)
-            content = content_digest(source, images, model, request["digest"])
+            content = content_digest(source, images, versions, request["digest"])
             if run := earlier_run(directory, content, encoding.n_encoded):
                 return run
         collection = collect_features(source, images, model)

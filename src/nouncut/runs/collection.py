@@ -12,8 +12,10 @@ from nouncut.compute.rows import unit_rows
 from nouncut.errors import InputError, printable_path
 from nouncut.method.copies import find_originals
 from nouncut.models.choose import ChosenEncoder
+from nouncut.models.encoder import ImageEncoder
 from nouncut.runs.encode import EncodedImages
 from nouncut.runs.image_set import ImageSet
+from nouncut.runs.looks import centred_features
 from nouncut.runs.sources import FeatureFile, Source
 
 
@@ -41,6 +43,8 @@ class Collection:
     center: NDArray[np.float32] | None = None
     view: WordView | None = None
     model: ChosenEncoder | None = None
+    # What compared the images with each other, if it was not the model.
+    looks: tuple[ImageEncoder, ...] = ()
     n_encoded: int = 0
 
     def __len__(self) -> int:
@@ -63,10 +67,8 @@ def collect_features(
         raise InputError(
             "This run was made from a file of features. Pass a file of features, not images."
         )
-    visual, semantic = images.features()
-    if chosen.encoder.centers_visual:
-        center = visual.mean(axis=0, dtype=np.float64) if center is None else center
-        visual -= center
+    parts, semantic = images.features()
+    visual, center = centred_features(parts, images.looks or (chosen.encoder,), center)
     return Collection(
         source="images",
         images=images,
@@ -74,6 +76,7 @@ def collect_features(
         semantic=semantic,
         center=center,
         model=chosen,
+        looks=images.looks,
         n_encoded=images.n_encoded,
     )
 
@@ -137,8 +140,7 @@ def _read_feature_file(
             f"{printable_path(source.path)}: rows of {features.shape[1]} numbers are not from "
             f"{encoder.name}, whose rows have {encoder.image_dim}. Pass the `model` that made them."
         )
-    visual, semantic = encoder.visual(features), encoder.semantic(features)
-    if encoder.centers_visual:
-        center = visual.mean(axis=0) if center is None else center
-        visual = visual - center
+    # A view of the features would be changed by centring.
+    rows, semantic = encoder.visual(features), encoder.semantic(features)
+    visual, center = centred_features([np.array(rows)], (encoder,), center)
     return Collection("features", images, visual, semantic, center, model=chosen)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
-from nouncut.errors import ImageError, InputError, printable_path
+from nouncut.errors import ImageError, ParameterError
 from nouncut.images.find import SkippedFile, scan_images
+from nouncut.images.open import DECODE_MARGIN
 from nouncut.images.read_ahead import load_ahead
-from nouncut.models.encoder import Encoder
+from nouncut.models.encoder import Encoder, ImageEncoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
-from nouncut.runs.image_set import ImageSet, hash_images
+from nouncut.runs.image_set import ImageSet, check_any_opens, hash_images
 from nouncut.store.store import FeatureStore
 
 # Images are encoded in whole groups, so that features depend neither on the number of threads nor
@@ -49,8 +50,10 @@ class EncodedImages(ImageSet):
 
     paths: tuple[Path, ...]
     n_encoded: int
-    encoder: Encoder = field(repr=False)
+    encoder: ImageEncoder = field(repr=False)
     store: FeatureStore = field(repr=False)
+    # Encoders that compare images with each other, if it is not `encoder`.
+    looks: tuple[ImageEncoder, ...] = field(repr=False, default=())
 
     def visual(self, center: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the features for comparing images.
@@ -66,7 +69,7 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, d)
             Visual features.
         """
-        (features,) = self._read(self.encoder.visual)
+        (features,) = self._read(self.encoder, self.encoder.visual)
         if self.encoder.centers_visual:
             features -= features.mean(axis=0, dtype=np.float64) if center is None else center
         return features
@@ -79,7 +82,7 @@ class EncodedImages(ImageSet):
         ndarray of shape (d,)
             The mean.
         """
-        (features,) = self._read(self.encoder.visual)
+        (features,) = self._read(self.encoder, self.encoder.visual)
         return np.asarray(features.mean(axis=0, dtype=np.float64))
 
     def semantic(self) -> NDArray[np.float32]:
@@ -90,25 +93,37 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, text_dim)
             Semantic features.
         """
-        (features,) = self._read(self.encoder.semantic)
+        (features,) = self._read(self.encoder, self._semantic_view())
         return features
 
-    def features(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return visual features before centring, and semantic features, in one pass.
+    def features(self) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
+        """Return visual features before centring, one array per encoder, and semantic features.
 
         Returns
         -------
-        tuple of ndarray
+        tuple of list of ndarray, and ndarray
             Of shape (n_images, d) and (n_images, text_dim).
         """
-        visual, semantic = self._read(self.encoder.visual, self.encoder.semantic)
-        return visual, semantic
+        if not self.looks:
+            views = self.encoder.visual, self._semantic_view()
+            visual, semantic = self._read(self.encoder, *views)
+            return [visual], semantic
+        return [self._read(looks, looks.visual)[0] for looks in self.looks], self.semantic()
 
-    def _read(self, *views: Callable[[NDArray[Any]], NDArray[Any]]) -> list[NDArray[np.float32]]:
+    def _semantic_view(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        if isinstance(self.encoder, Encoder):
+            return self.encoder.semantic
+        raise ParameterError(
+            f"{self.encoder.name} encodes images alone: words need a `model` that reads texts."
+        )
+
+    def _read(
+        self, encoder: ImageEncoder, *views: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> list[NDArray[np.float32]]:
         keys = self.hashes or ()
         arrays: list[NDArray[np.float32]] = []
         for start in range(0, len(keys), _ROWS_AT_ONCE):
-            rows = self.store.read(image_space(self.encoder), keys[start : start + _ROWS_AT_ONCE])
+            rows = self.store.read(image_space(encoder), keys[start : start + _ROWS_AT_ONCE])
             parts = [view(rows) for view in views]
             if not arrays:
                 arrays = [np.empty((len(keys), part.shape[1]), np.float32) for part in parts]
@@ -119,7 +134,7 @@ class EncodedImages(ImageSet):
 
 def encode_images(
     paths: AnyPath | Iterable[AnyPath],
-    encoder: Encoder,
+    encoder: ImageEncoder,
     store: FeatureStore | None = None,
     *,
     progress: Progress | None = None,
@@ -135,8 +150,8 @@ def encode_images(
     ----------
     paths : path or iterable of path
         What `nouncut.images.find.scan_images` takes.
-    encoder : Encoder
-        The model.
+    encoder : ImageEncoder
+        The model; an `Encoder` for semantic features.
     store : FeatureStore, optional
         Where features are kept; the user's cache by default.
     progress : callable, optional
@@ -177,11 +192,6 @@ def encode_images(
     return ImageEncoding(images, encoder, store, progress=progress, n_jobs=n_jobs).finish()
 
 
-def missing_images(images: ImageSet, encoder: Encoder, store: FeatureStore) -> list[int]:
-    """Return the positions of images without stored features, each content once."""
-    return list(store.missing(image_space(encoder), images.hashes or ()))
-
-
 class Trial(NamedTuple):
     """What a short trial has shown about the files that are left."""
 
@@ -200,7 +210,7 @@ class ImageEncoding:
     def __init__(
         self,
         images: ImageSet,
-        encoder: Encoder,
+        encoder: ImageEncoder,
         store: FeatureStore,
         *,
         progress: Progress | None = None,
@@ -208,13 +218,13 @@ class ImageEncoding:
     ) -> None:
         self._images, self._encoder, self._store = images, encoder, store
         self._report = progress or silent
-        missing = missing_images(images, encoder, store)
+        missing = store.missing(image_space(encoder), images.hashes or ())
         self._todo: list[int] = np.random.default_rng(0).permutation(missing).tolist()
         self._n_threads = count_threads(n_jobs) if missing else 1
         self.images_at_once = min(max(_LEAST, _PER_THREAD * self._n_threads), _MOST)
         self._ends = batch_ends(len(missing), _GROUP, self.images_at_once)
         self.n_encoded = self._n_opened = self._n_bytes = 0
-        self._waiting: list[tuple[str, NDArray[np.float32]]] = []
+        self._waiting: list[tuple[str, NDArray[Any]]] = []
         self._broken: dict[str, str] = {}
 
     @property
@@ -254,8 +264,13 @@ class ImageEncoding:
         if todo and not first:
             self._report(_STAGE, 0, len(self._todo))
         paths = [self._images.paths[i] for i in todo]
+        side = self._encoder.input_side
         loaded = load_ahead(
-            paths, self._encoder.prepare, n_threads=self._n_threads, ahead=self.images_at_once
+            paths,
+            self._encoder.prepare,
+            n_threads=self._n_threads,
+            ahead=self.images_at_once,
+            min_side=None if side is None else DECODE_MARGIN * side,
         )
         for position, result in loaded:
             key = hashes[todo[position]]
@@ -283,7 +298,7 @@ class ImageEncoding:
         self.n_encoded += n
 
 
-def image_space(encoder: Encoder) -> str:
+def image_space(encoder: ImageEncoder) -> str:
     """Return the name of the encoder's image features in the store."""
     return f"images {encoder.fingerprint}"
 
@@ -299,10 +314,5 @@ def _without_broken(
         for path, key in zip(images.paths, hashes, strict=True)
         if key in reasons
     ]
-    if not kept:
-        first = (*images.skipped, *skipped)[0]
-        raise InputError(
-            f"None of {len(hashes)} image files can be opened; the first, "
-            f"{printable_path(first.path)}: {first.reason}."
-        )
+    check_any_opens(len(hashes), skipped)
     return kept, skipped

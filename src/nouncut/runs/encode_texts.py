@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def encode_nouns(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     features = encode_nouns(["cat", "dog"], ["{}", "a {}."], encoder, FeatureStore(folder))
     >>> len(features), features[0].shape
-    (2, (2, 384))
+    (2, (2, 727))
     """
     store = store or FeatureStore()
     return TextEncoding(nouns, prompts, encoder, store, progress=progress).finish()
@@ -85,11 +86,15 @@ class TextEncoding:
         self._encoder, self._store, self._report = encoder, store, progress or silent
         self._space = f"texts {encoder.fingerprint}"
         self._stage = "encoding nouns" if tuple(prompts) == PLAIN else "encoding phrases"
-        self._texts = [fill_template(template, nouns) for template in check_prompts(prompts)]
-        distinct = list(dict.fromkeys(text for part in self._texts for text in part))
-        missing = store.missing(self._space, [text_key(text) for text in distinct])
+        self._keys: list[list[str]] = []
+        phrases: dict[str, tuple[str, str]] = {}
+        for template in check_prompts(prompts):
+            self._keys.append([text_key(text) for text in fill_template(template, nouns)])
+            phrases |= zip(self._keys[-1], ((template, noun) for noun in nouns), strict=True)
+        distinct = list(phrases)
+        missing = store.missing(self._space, distinct)
         order = np.random.default_rng(0).permutation(missing)
-        self._todo = [distinct[i] for i in order]
+        self._todo = [(distinct[i], *phrases[distinct[i]]) for i in order]
         self._ends = batch_ends(len(missing), _FIRST_BATCH, _LARGEST_BATCH)
         self.n_left = len(missing)
 
@@ -104,15 +109,20 @@ class TextEncoding:
             self._report(self._stage, 0, total)
         while self._run_batch():
             self._report(self._stage, total - self.n_left, total)
-        keys = ([text_key(text) for text in part] for part in self._texts)
-        return [self._store.read(self._space, part) for part in keys]
+        return [self._store.read(self._space, keys) for keys in self._keys]
 
     def _run_batch(self) -> int:
         if not self.n_left:
             return 0
         start = len(self._todo) - self.n_left
         part = self._todo[start : next(end for end in self._ends if end > start)]
-        rows = self._encoder.encode_texts(part)
-        self._store.append(self._space, [text_key(text) for text in part], rows)
+        for template, phrases in groupby(sorted(part, key=_template), key=_template):
+            keys, _, nouns = zip(*phrases, strict=True)
+            rows = self._encoder.encode_nouns(nouns, template)
+            self._store.append(self._space, keys, rows)
         self.n_left -= len(part)
         return len(part)
+
+
+def _template(phrase: tuple[str, str, str]) -> str:
+    return phrase[1]

@@ -30,6 +30,7 @@ from nouncut.models.choose import ChosenEncoder
 from nouncut.runs.encode import ImageEncoding, Trial
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
+from nouncut.runs.looks import SeveralEncodings
 from nouncut.runs.sources import FeatureFile, Source
 from nouncut.runs.vocabulary import VocabularyEncoding
 
@@ -134,7 +135,7 @@ def estimate_run(
     source: Source,
     images: ImageSet,
     model: ChosenEncoder | None,
-    encoding: ImageEncoding | None,
+    encoding: ImageEncoding | SeveralEncodings | None,
     words: VocabularyEncoding | None,
     job: Job,
 ) -> Estimate:
@@ -166,7 +167,7 @@ def estimate_run(
 
 
 def _try(
-    encoding: ImageEncoding | None, words: VocabularyEncoding | None, job: Job
+    encoding: ImageEncoding | SeveralEncodings | None, words: VocabularyEncoding | None, job: Job
 ) -> tuple[Trial, float]:
     """Encode some images and texts, and return how long one of each takes."""
     trial, pace = Trial(1.0, 0.0, 0), 0.0
@@ -224,7 +225,9 @@ def _amounts(size: _Size) -> dict[str, float]:
     }
 
 
-def _peak(size: _Size, source: Source, encoding: ImageEncoding | None, trial: Trial) -> int:
+def _peak(
+    size: _Size, source: Source, encoding: ImageEncoding | SeveralEncodings | None, trial: Trial
+) -> int:
     """Return the most memory that the process will use."""
     now = used_memory() or 0
     if encoding is not None and encoding.n_left:

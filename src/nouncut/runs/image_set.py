@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads, run_tasks
-from nouncut.errors import ImageError
+from nouncut.errors import ImageError, InputError, printable_path
 from nouncut.images.find import ImageScan, SkippedFile
-from nouncut.images.hashing import content_hash
+from nouncut.images.hashing import image_hash
 from nouncut.store.file_hashes import FileState, file_state, keep_hashes, known_hashes
 from nouncut.store.store import FeatureStore
 
@@ -35,7 +36,7 @@ def hash_images(
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> ImageSet:
-    """Hash the contents of image files; those that cannot be read are skipped.
+    """Hash the contents of image files; those that cannot be read or are no images are skipped.
 
     The store keeps the hashes, so that files are read again only if they have changed.
     """
@@ -47,7 +48,7 @@ def hash_images(
 
     def read(path: Path) -> tuple[FileState, str] | None:
         try:
-            hashes[path] = content_hash(path)
+            hashes[path] = image_hash(path)
         except ImageError as error:
             unreadable.append(SkippedFile(path, error.reason))
             return None
@@ -66,5 +67,16 @@ def hash_images(
             new = {}
         report("reading files", start + len(part), len(unread))
     paths = tuple(path for path in scan.files if path in hashes)
-    skipped = (*scan.skipped, *sorted(unreadable, key=lambda file: str(file.path)))
+    unreadable.sort(key=lambda file: str(file.path))
+    check_any_opens(len(scan.files), unreadable)
+    skipped = (*scan.skipped, *unreadable)
     return ImageSet(paths, tuple(hashes[path] for path in paths), skipped)
+
+
+def check_any_opens(n_files: int, broken: Sequence[SkippedFile]) -> None:
+    """Raise if all image files are broken."""
+    if n_files == len(broken):
+        raise InputError(
+            f"None of {n_files:,} image files can be opened; the first, "
+            f"{printable_path(broken[0].path)}: {broken[0].reason}."
+        )

@@ -14,7 +14,6 @@ from nouncut import __version__
 from nouncut.compute.file_names import safe_name
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, OutputError, printable_path
-from nouncut.models.choose import ChosenEncoder
 from nouncut.runs.directory import MANIFEST, explained, foreign_names
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.manifest import read_manifest
@@ -56,12 +55,10 @@ def choose_output(source_name: str, digest: str, parent: Path) -> Path:
 
 
 def content_digest(
-    source: Source, images: ImageSet, chosen: ChosenEncoder | None, digest: str
+    source: Source, images: ImageSet, fingerprints: Sequence[str], digest: str
 ) -> str:
-    """Hash of everything that decides a result: version, settings, model and images."""
-    found = hashlib.sha256(
-        repr((__version__, digest, chosen and chosen.encoder.fingerprint)).encode()
-    )
+    """Hash of everything that decides a result: version, settings, models and images."""
+    found = hashlib.sha256(repr((__version__, digest, *fingerprints)).encode())
     for path in path_texts(images.paths):
         found.update(path.encode() + b"\0")
     for file in images.skipped:

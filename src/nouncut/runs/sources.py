@@ -16,7 +16,6 @@ from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.images.find import ImageScan, scan_images
 from nouncut.models.choose import ChosenEncoder, load_encoder
 from nouncut.models.precomputed import read_features
-from nouncut.runs.encode import ImageEncoding
 from nouncut.runs.image_set import ImageSet, hash_images
 from nouncut.runs.job import Job
 
@@ -74,7 +73,7 @@ def choose_model(source: Source, job: Job) -> ChosenEncoder | None:
     name = job.settings.model
     if isinstance(source, FeatureFile) and name == "auto":
         return None
-    return load_encoder(name)
+    return load_encoder(name, progress=job.progress)
 
 
 def list_images(source: Source, job: Job) -> ImageSet:
@@ -83,13 +82,6 @@ def list_images(source: Source, job: Job) -> ImageSet:
         return ImageSet(source.names, None, ())
     with job.timed("reading files"):
         return hash_images(source, job.store, progress=job.progress, n_jobs=job.n_jobs)
-
-
-def start_encoding(images: ImageSet, model: ChosenEncoder | None, job: Job) -> ImageEncoding | None:
-    """Find the images that are still to be encoded; None for a file of features."""
-    if images.hashes is None or model is None:
-        return None
-    return ImageEncoding(images, model.encoder, job.store, progress=job.progress, n_jobs=job.n_jobs)
 
 
 def _open_features(sources: Sequence[AnyPath]) -> FeatureFile:

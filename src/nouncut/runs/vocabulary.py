@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.checks import warn_user
 from nouncut.errors import ParameterError
 from nouncut.models.choose import ChosenEncoder
+from nouncut.models.encoder import Encoder
 from nouncut.runs.collection import Collection
 from nouncut.runs.encode_texts import PLAIN, TextEncoding, encode_nouns
 from nouncut.runs.job import Job
@@ -17,6 +19,7 @@ from nouncut.words.nouns import NounFilter, noun_words
 
 # Vocabularies up to this size skip the noun filter.
 _FEW_WORDS = 1000
+_SHOWN_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,21 @@ def start_vocabulary(model: ChosenEncoder | None, job: Job) -> VocabularyEncodin
             )
         return None
     words = vocabulary_words(job.settings)
+    if job.settings.vocabulary is not None:
+        _warn_of_unknown_words(words, model.encoder)
     texts = TextEncoding(words, PLAIN, model.encoder, job.store, progress=job.progress)
     return VocabularyEncoding(words, texts)
+
+
+def _warn_of_unknown_words(words: list[str], encoder: Encoder) -> None:
+    if unknown := encoder.unknown_texts(words):
+        shown = ", ".join(unknown[:_SHOWN_WORDS])
+        more = len(unknown) - _SHOWN_WORDS
+        warn_user(
+            f"The model {encoder.name} does not know {shown}"
+            + (f" and {more:,} more words" if more > 0 else "")
+            + ": it compares images with their letters. Choose other words, or CLIP with `model`."
+        )
 
 
 def choose_nouns(

@@ -13,10 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
-from nouncut.compute.files import AnyPath
+from nouncut.compute.files import AnyPath, cache_folder
 from nouncut.store.database import (
     DATABASE_NAME,
     add_space,
@@ -43,9 +42,7 @@ def text_key(text: str) -> str:
 
 def default_root() -> Path:
     """Return the folder of the store: in `NOUNCUT_CACHE`, or in the user's cache folder."""
-    chosen = os.environ.get("NOUNCUT_CACHE")
-    base = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("nouncut")
-    return base / "features"
+    return cache_folder() / "features"
 
 
 @dataclass(frozen=True)
