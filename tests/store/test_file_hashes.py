@@ -78,6 +78,7 @@ def test_damaged_hashes_and_a_folder_without_room_only_cost_time(kept, tmp_path)
     (tmp_path / FILES_NAME).write_bytes(b"no database" * 1000)
     assert known_hashes(tmp_path, states(kept)) == {}
     keep_hashes(tmp_path, {kept: (file_state(kept), "def")})
+    assert known_hashes(tmp_path, states(kept)) == {kept: "def"}
     nowhere = tmp_path / "nowhere"
     keep_hashes(nowhere, {kept: (file_state(kept), "def")})
     assert known_hashes(nowhere, states(kept)) == {}

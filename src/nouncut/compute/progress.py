@@ -26,6 +26,7 @@ _UNITS = {
     "finding neighbours": "blocks",
     "evaluating prompts": "prompts",
     "weighing prompts": "prompts",
+    "naming groups": "groups",
     "drawing the map": "steps",
     "making thumbnails": "thumbnails",
 }

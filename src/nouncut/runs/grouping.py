@@ -76,8 +76,8 @@ def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job
             temperature=model.membership_temperature_,
         )
         alone = _single_outliers(model)
-    with job.stage("naming groups"):
-        names = _name(model, collection, vocabulary)
+    with job.timed("naming groups"):
+        names = _name(model, collection, vocabulary, job)
     return Groups(model, count or model.cluster_count_, nouns, names, membership, alone)
 
 
@@ -152,11 +152,17 @@ def _tau(collection: Collection, job: Job) -> float | None:
 
 
 def _name(
-    model: NTKSpectralClustering, collection: Collection, vocabulary: Vocabulary | None
+    model: NTKSpectralClustering, collection: Collection, vocabulary: Vocabulary | None, job: Job
 ) -> list[ClusterName]:
     if vocabulary is None or collection.semantic is None:
         return [ClusterName(f"cluster {c + 1}", (), "", 0.0) for c in range(model.n_clusters_)]
-    return name_clusters(model.labels_, collection.semantic, vocabulary.words, vocabulary.features)
+    return name_clusters(
+        model.labels_,
+        collection.semantic,
+        vocabulary.words,
+        vocabulary.features,
+        progress=job.progress,
+    )
 
 
 def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:

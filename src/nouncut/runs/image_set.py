@@ -16,6 +16,8 @@ from nouncut.store.file_hashes import FileState, file_state, keep_hashes, known_
 from nouncut.store.store import FeatureStore
 
 _FILES_AT_ONCE = 128
+# Every write waits for the disk.
+_KEPT_AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,14 @@ def hash_images(
         return (state, hashes[path]) if state and is_kept else None
 
     report = progress or silent
+    new: dict[Path, tuple[FileState, str]] = {}
     for start in range(0, len(unread), _FILES_AT_ONCE):
         part = unread[start : start + _FILES_AT_ONCE]
         found = zip(part, run_tasks(read, part, count_threads(n_jobs)), strict=True)
-        keep_hashes(store.root, {path: known for path, known in found if known})
+        new |= {path: known for path, known in found if known}
+        if len(new) >= _KEPT_AT_ONCE or start + len(part) == len(unread):
+            keep_hashes(store.root, new)
+            new = {}
         report("reading files", start + len(part), len(unread))
     paths = tuple(path for path in scan.files if path in hashes)
     unreadable.sort(key=lambda file: str(file.path))

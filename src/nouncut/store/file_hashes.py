@@ -61,7 +61,7 @@ def known_hashes(root: Path, states: Mapping[Path, FileState]) -> dict[Path, str
     found: dict[Path, str] = {}
     if not states or not (root / FILES_NAME).exists():
         return found
-    with _tolerated_errors(), closing(_connect(root)) as db:
+    with _tolerated_errors(root), closing(_connect(root)) as db:
         paths = {os.fsencode(path): path for path in states}
         for part in split_keys(list(paths)):
             marks = ", ".join("?" * len(part))
@@ -80,7 +80,7 @@ def keep_hashes(root: Path, found: Mapping[Path, tuple[FileState, str]]) -> None
     if not found:
         return
     rows = [(os.fsencode(path), *state, content) for path, (state, content) in found.items()]
-    with _tolerated_errors(), closing(_connect(root)) as db, db:
+    with _tolerated_errors(root), closing(_connect(root)) as db, db:
         db.execute(_SCHEMA)
         db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -96,7 +96,12 @@ def _connect(root: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def _tolerated_errors() -> Iterator[None]:
+def _tolerated_errors(root: Path) -> Iterator[None]:
     """Go on without hashes if they cannot be read or written: it only takes longer."""
-    with suppress(sqlite3.Error, OSError):
+    try:
         yield
+    except (sqlite3.OperationalError, OSError):
+        pass
+    except sqlite3.DatabaseError:
+        # The file is damaged.
+        forget_hashes(root)
