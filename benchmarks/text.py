@@ -1,69 +1,76 @@
-"""Texts per second of a CLIP text tower: transformers with padding, and nouncut.
+"""Encoding prompts and nouns with a random text tower of CLIP ViT-B/32's size: three ways.
 
-The tower has the size of ViT-B/32's and random weights, which take as long as trained ones. The
-tokenizer uses CLIP's algorithm with a vocabulary learnt from WordNet's glosses, because CLIP's own
-vocabulary would have to be downloaded.
+Run it with ``python benchmarks/text.py``. The first way is transformers with texts padded to the
+full context, on a sample; the second is nouncut in torch, which computes common prefixes once; the
+third is nouncut in ONNX Runtime, which puts texts of equal length together. Rates per second of CPU
+time do not depend on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-from transformers import (
-    CLIPConfig,
-    CLIPImageProcessorPil,
-    CLIPModel,
-    CLIPTextConfig,
-    CLIPTokenizer,
-    CLIPVisionConfig,
-)
+from transformers import CLIPModel, CLIPTokenizer
 
+from _random_clip import save_checkpoint, save_export
 from _setting import print_result, setting
 from nouncut.compute.rows import unit_rows
-from nouncut.models.checkpoints import quiet_transformers
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.choose import load_encoder
+from nouncut.models.torch_loading import quiet_transformers
 from nouncut.words.nouns import load_nouns
 from nouncut.words.prompts import PROMPTS, fill_template
-from nouncut.words.wordnet import load_wordnet
 
-# ViT-B/32's text tower.
-WIDTH, LAYERS, HEADS, CONTEXT, VOCABULARY = 512, 12, 8, 77, 49408
-START, END = "<|startoftext|>", "<|endoftext|>"
 TOLERANCE = 1e-4
 PLAIN_BATCH = 32
+
+
+class Timed(NamedTuple):
+    """Vectors of texts and how many were encoded per second."""
+
+    rows: NDArray[Any]
+    per_second: float
+    per_cpu_second: float
 
 
 def main() -> None:
     arguments = read_arguments()
     torch.set_num_threads(arguments.threads)
     nouns = pick_nouns(arguments.nouns)
-    texts = [text for prompt in PROMPTS for text in fill_template(prompt, nouns)]
+    count = arguments.nouns
+    tables = {
+        f"{count} nouns with {len(PROMPTS)} prompts": [
+            text for prompt in PROMPTS for text in fill_template(prompt, nouns)
+        ],
+        f"{count * len(PROMPTS)} nouns alone": pick_nouns(count * len(PROMPTS)),
+    }
     with tempfile.TemporaryDirectory() as folder:
-        save_model(Path(folder))
-        encoder = ClipEncoder(folder, device="cpu")
-        row = measure(encoder, Path(folder), texts, arguments.sample)
-    title = f"{arguments.nouns} nouns with {len(PROMPTS)} prompts, {arguments.threads} threads"
-    print_result(setting("torch", "transformers") | {title: [row]}, arguments.json)
-    if row["largest difference"] > TOLERANCE:
-        raise SystemExit(f"The two paths differ by more than {TOLERANCE}.")
+        checkpoint = save_checkpoint(Path(folder, "checkpoint"))
+        export = save_export(checkpoint, Path(folder, "export"))
+        result = {
+            f"{title}, {arguments.threads} threads": measure(
+                checkpoint, export, texts, arguments.sample
+            )
+            for title, texts in tables.items()
+        }
+    print_result(setting("torch", "transformers", "onnxruntime") | result, arguments.json)
+    if max(row["largest difference"] for rows in result.values() for row in rows) > TOLERANCE:
+        raise SystemExit(f"The vectors differ by more than {TOLERANCE}.")
 
 
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nouns", type=int, default=2000, help="how many nouns (default: 2000)")
     parser.add_argument(
-        "--sample", type=int, default=256, help="texts for the padded path (default: 256)"
+        "--sample", type=int, default=256, help="texts for the padded way (default: 256)"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch's threads")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -77,84 +84,41 @@ def pick_nouns(count: int) -> list[str]:
     return [words[index] for index in indices]
 
 
-def save_model(folder: Path) -> None:
-    """Write a random model with its tokenizer and processor in the format of a download."""
-    torch.manual_seed(0)
-    text = CLIPTextConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=WIDTH,
-        intermediate_size=4 * WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        max_position_embeddings=CONTEXT,
-        # Ten times the usual spread makes the attention uneven, as training would.
-        initializer_factor=10.0,
-    )
-    vision = CLIPVisionConfig(
-        hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2
-    )
-    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=WIDTH)
-    with quiet_transformers():
-        CLIPModel(config).save_pretrained(folder)
-    make_tokenizer().save_pretrained(folder)
-    CLIPImageProcessorPil().save_pretrained(folder)
-
-
-def make_tokenizer() -> CLIPTokenizer:
-    """Learn byte pairs from glosses; the start and end tokens have the last two numbers."""
-    learner = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
-    learner.normalizer = normalizers.Lowercase()
-    splits = [pre_tokenizers.Whitespace(), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    learner.pre_tokenizer = pre_tokenizers.Sequence(splits)
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - 2,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        end_of_word_suffix="</w>",
-        show_progress=False,
-    )
-    learner.train_from_iterator((synset.gloss for synset in load_wordnet().values()), trainer)
-    learnt = json.loads(learner.to_str())["model"]
-    vocabulary = {**learnt["vocab"], START: VOCABULARY - 2, END: VOCABULARY - 1}
-    merges: Any = [tuple(merge) for merge in learnt["merges"]]
-    return CLIPTokenizer(vocab=vocabulary, merges=merges, model_max_length=CONTEXT)
-
-
 def measure(
-    encoder: ClipEncoder, folder: Path, texts: Sequence[str], sample: int
-) -> dict[str, Any]:
-    """Time both paths and compare their vectors."""
-    tokenizer = CLIPTokenizer.from_pretrained(folder)
+    checkpoint: Path, export: Path, texts: Sequence[str], sample: int
+) -> list[dict[str, Any]]:
+    """Time the three ways and compare their vectors."""
+    tokenizer = CLIPTokenizer.from_pretrained(checkpoint)
     with quiet_transformers():
-        model = CLIPModel.from_pretrained(folder)
+        model = CLIPModel.from_pretrained(checkpoint)
     chosen = np.random.default_rng(0).choice(len(texts), min(sample, len(texts)), replace=False)
     sampled = [texts[index] for index in chosen]
-    encode_padded(model, tokenizer, sampled[:PLAIN_BATCH])
-    encoder.encode_texts(sampled[:PLAIN_BATCH])
-
-    padded, *before = timed(lambda: encode_padded(model, tokenizer, sampled))
-    ours, seconds, cpu_seconds = timed(lambda: encoder.encode_texts(texts))
-    _, *after = timed(lambda: encode_padded(model, tokenizer, sampled))
-    # The machine may be shared: the faster of the runs before and after ours counts.
-    padded_rate, padded_cpu_rate = len(sampled) / np.minimum(before, after)
+    padded = timed(lambda part: encode_padded(model, tokenizer, part), sampled)
     lengths = [len(tokens) for tokens in tokenizer(list(texts))["input_ids"]]
-    return {
-        "nouns": "WordNet",
-        "texts": len(texts),
-        "mean tokens": round(float(np.mean(lengths)), 2),
-        "padded texts per second": round(float(padded_rate), 1),
-        "nouncut texts per second": round(len(texts) / seconds, 1),
-        "nouncut seconds": round(seconds, 1),
-        "speedup": round(float(len(texts) / seconds / padded_rate), 1),
-        "speedup in cpu time": round(float(len(texts) / cpu_seconds / padded_cpu_rate), 1),
-        "largest difference": float(np.abs(ours[chosen] - padded).max()),
-    }
+    rows = [describe("transformers, padded", padded, padded, padded.rows)]
+    for title, folder in (("nouncut, torch", checkpoint), ("nouncut, ONNX Runtime", export)):
+        ours = timed(load_encoder(folder, device="cpu").encoder.encode_texts, texts)
+        rows.append(describe(title, ours, padded, ours.rows[chosen]))
+    return [{**row, "mean tokens": round(float(np.mean(lengths)), 2)} for row in rows]
 
 
-def timed(function: Callable[[], NDArray[Any]]) -> tuple[NDArray[Any], float, float]:
-    """Return a result with its wall-clock seconds and its CPU seconds."""
+def timed(encode: Callable[[list[str]], NDArray[Any]], texts: Sequence[str]) -> Timed:
+    """Encode texts after a warm-up."""
+    encode(list(texts[:PLAIN_BATCH]))
     start, cpu_start = time.perf_counter(), time.process_time()
-    result = function()
-    return result, time.perf_counter() - start, time.process_time() - cpu_start
+    rows = encode(list(texts))
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    return Timed(rows, len(texts) / seconds, len(texts) / cpu_seconds)
+
+
+def describe(title: str, way: Timed, padded: Timed, sampled: NDArray[Any]) -> dict[str, Any]:
+    return {
+        "way": title,
+        "texts per second": round(way.per_second, 1),
+        "texts per CPU second": round(way.per_cpu_second, 1),
+        "speedup in CPU time": round(way.per_cpu_second / padded.per_cpu_second, 1),
+        "largest difference": float(np.abs(sampled - padded.rows).max()),
+    }
 
 
 @torch.inference_mode()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nouncut.method.estimator import NTKSpectralClustering
     from nouncut.method.footprint import fit_footprint
-    from nouncut.runs.encode import EncodedImages, encode_images, encode_nouns
+    from nouncut.runs.encode import EncodedImages, encode_images
+    from nouncut.runs.encode_texts import encode_nouns
     from nouncut.runs.predict import predict_images
     from nouncut.runs.run import Run, open_run
     from nouncut.workflow import cluster_images
@@ -31,7 +32,7 @@ _MODULES = {
     "Run": "runs.run",
     "cluster_images": "workflow",
     "encode_images": "runs.encode",
-    "encode_nouns": "runs.encode",
+    "encode_nouns": "runs.encode_texts",
     "fit_footprint": "method.footprint",
     "open_run": "runs.run",
     "predict_images": "runs.predict",

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.method.choices import Solver
-from nouncut.report.write import write_report
 from nouncut.runs.cluster import make_run
-from nouncut.runs.collection import as_paths
-from nouncut.runs.estimate import Estimate
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Comparison, Settings
+from nouncut.runs.sources import as_paths
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS
 from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import VISIBLE_LEXICONS
+
+if TYPE_CHECKING:
+    from nouncut.runs.estimate import Estimate
 
 
 def cluster_images(
@@ -29,6 +30,7 @@ def cluster_images(
     n_clusters: int | Literal["auto"] = "auto",
     *,
     model: str = "auto",
+    looks: str | Sequence[str] | None = None,
     vocabulary: AnyPath | Sequence[str] | None = None,
     lexicons: Sequence[str] | None = VISIBLE_LEXICONS,
     prompts: Sequence[str] = PROMPTS,
@@ -59,6 +61,9 @@ def cluster_images(
     model : str, default="auto"
         What `nouncut.models.choose.load_encoder` takes. For a file of features: the model that
         made them, without which nouns cannot be used.
+    looks : str or sequence of str, optional
+        Another model that compares images with each other, while `model` compares them with
+        words; what `nouncut.models.choose.load_image_encoder` takes. Several count alike.
     vocabulary : path or sequence of str, optional
         Your own words, or a file of them: images are grouped by what these words distinguish.
     lexicons : sequence of str or None
@@ -124,6 +129,7 @@ def cluster_images(
     settings = Settings(
         n_clusters=n_clusters,
         model=_absolute_model(model),
+        looks=_absolute_models(looks),
         vocabulary=_read_vocabulary(vocabulary),
         lexicons=None if lexicons is None else tuple(lexicons),
         prompts=tuple(prompts),
@@ -138,9 +144,18 @@ def cluster_images(
     directory = output_directory(output, sources, settings.digest(sources), replace=replace)
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
     run = make_run(sources, directory, job, on_estimate)
+    # A new run has no report yet; that of a known run was written by this version.
     if not run.report.exists():
+        from nouncut.report.write import write_report
+
         write_report(run, progress=progress, n_jobs=n_jobs)
     return run
+
+
+def _absolute_models(models: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if models is None:
+        return None
+    return tuple(map(_absolute_model, [models] if isinstance(models, str) else models))
 
 
 def _absolute_model(model: str) -> str:

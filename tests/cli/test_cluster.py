@@ -49,14 +49,14 @@ def test_the_first_run_the_second_and_new_images(cluster, draw, tmp_path):
         assert f"{row['name']} " in first.out
         assert f" {row['size']} " in first.out
     assert f"Report: {run.report}" in first.out
-    assert "nothing was encoded" not in first.err
+    assert "Nothing is new" not in first.err
 
     labels, state = clustered(directory), state_of(directory)
     second = cluster("photos", "-k", 4, "--json")
     assert second.json["n_encoded"] == 0
     assert clustered(directory) == labels
     assert state_of(directory) == state
-    assert "nothing was encoded" in cluster("photos", "-k", 4).err
+    assert "Nothing is new: this is the run of" in cluster("photos", "-k", 4).err
 
     draw(tmp_path / "photos", range(520, 523))
     third = cluster("photos", "-k", 4, "--json").json
@@ -71,6 +71,7 @@ def test_files_that_are_no_images_are_listed_and_skipped(cluster, draw, tmp_path
     (tmp_path / "photos" / "empty.jpg").touch()
     (tmp_path / "photos" / "notes.doc").write_text("not a picture")
     ended = cluster("photos", "-k", 2)
+    assert "11 files found: 8 images, 3 skipped (1 " in ended.out
     skipped = {file.path.name: file.reason for file in open_run(next_run(tmp_path)).skipped}
     assert set(skipped) == {"cut.png", "empty.jpg", "notes.doc"}
     for name, reason in skipped.items():
@@ -90,7 +91,7 @@ def test_the_number_of_clusters_is_found_with_runners_up(cluster, draw, tmp_path
     count = open_run(next_run(tmp_path)).manifest["cluster_count"]
     assert count["n_clusters"] == count["candidates"][0][0]
     assert len(count["candidates"]) > 1
-    assert f"24 images in {count['n_clusters']} clusters" in ended.out
+    assert f"24 images in {count['n_clusters']} groups" in ended.out
     assert f"confidence {count['confidence']:.2f}" in ended.out
     assert cluster("photos", "-k", "auto", "--json").json["cluster_count"] == count
 

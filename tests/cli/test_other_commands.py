@@ -173,6 +173,6 @@ def test_the_demo(nouncut_in, tiny_clip, tmp_path):
     know_the_nouns(nouncut.cache, tiny_clip)
     ended = nouncut("demo", "-k", 5, "--model", tiny_clip)
     assert (tmp_path / "nouncut-runs" / "demo" / "report.html").is_file()
-    assert f"{len(demo_images().paths)} images in 5 clusters" in ended.out
+    assert f"{len(demo_images().paths)} images in 5 groups" in ended.out
     assert "nouncut cluster FOLDER" in ended.out
     assert "CC BY 2.0" in ended.err

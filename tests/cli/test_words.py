@@ -17,4 +17,4 @@ def test_the_embedded_model_on_pictures_with_nouns_of_wordnet(nouncut, draw, wor
     assert all(run.names)
     assert any(run.clusters["gloss"].to_pylist())
     again = nouncut("cluster", "photos", *common, "--vocabulary", words)
-    assert "nothing was encoded" in again.err
+    assert "all known from before" in again.err

@@ -19,12 +19,11 @@ LIBRARIES = (
     "nouncut.workflow",
     "nouncut.exports.registry",
     "nouncut.report.write",
-    "nouncut.models.clip",
-    "nouncut.models.devices",
+    "nouncut.models.onnx_clip",
+    "nouncut.models.torch_clip",
     "nouncut.models.mini",
-    "nouncut.models.text_towers",
+    "nouncut.models.torch_text",
     "transformers.models.clip.modeling_clip",
-    "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )
 

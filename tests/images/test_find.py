@@ -1,5 +1,7 @@
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -105,6 +107,39 @@ def test_other_files_are_reported_but_junk_is_not(folder):
         ".cache": "hidden",
         "pipe.png": "not an ordinary file",
     }
+
+
+def test_images_that_cannot_be_opened_have_their_own_reason(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rawpy", None)
+    for name in ("a.CR2", "b.nef", "c.psd", "d.jxl", "e.mov"):
+        (folder / name).write_bytes(b"...")
+    (folder / "f.HEIC").write_bytes(b"...")
+    scan = scan_images(folder)
+    assert names(scan) == ["a.JPG", "b.png", "c.webp", "f.HEIC"]
+    unread = "an image format that nouncut cannot read ({}): save it as JPEG or PNG"
+    assert reasons(scan) == {
+        "a.CR2": "a RAW photo (.cr2): install nouncut[raw]",
+        "b.nef": "a RAW photo (.nef): install nouncut[raw]",
+        "c.psd": unread.format(".psd"),
+        "d.jxl": unread.format(".jxl"),
+        "e.mov": "not an image (.mov)",
+    }
+
+
+def test_searching_and_hashing_import_no_decoders(folder):
+    script = """
+import sys
+from nouncut.images.find import scan_images
+from nouncut.images.hashing import image_hash
+files = scan_images(sys.argv[1]).files
+print(len({image_hash(file) for file in files}), {"PIL", "pillow_heif", "rawpy"} & set(sys.modules))
+from nouncut.images.open import open_image
+open_image(files[0])
+print({"pillow_heif", "rawpy", "PIL.TiffImagePlugin"} & set(sys.modules))
+"""
+    command = [sys.executable, "-c", script, str(folder)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["1 set()", "set()"]
 
 
 def test_named_files_are_recognised_by_content(tmp_path):

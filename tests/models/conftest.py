@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
+import re
+import runpy
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -17,9 +17,12 @@ import transformers
 from PIL import Image
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from nouncut.models.checkpoints import quiet_transformers
 from nouncut.models.mini import MiniEncoder
+from nouncut.models.torch_loading import quiet_transformers
 
+HERE = Path(__file__).parent
+EXPORTS = SimpleNamespace(**runpy.run_path(str(HERE / "onnx_exports.py")))
+HUB = SimpleNamespace(**runpy.run_path(str(HERE / "hub_server.py")))
 START, END = "<|startoftext|>", "<|endoftext|>"
 CONTEXT = 24
 IMAGE_SIZE = 30
@@ -33,6 +36,13 @@ _TEXT = {
     "num_hidden_layers": 3,
     "num_attention_heads": 2,
     "max_position_embeddings": CONTEXT,
+}
+_IMAGE_MODEL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "image_size": IMAGE_SIZE,
 }
 _VISION = {
     "hidden_size": 16,
@@ -140,10 +150,25 @@ def _save(folder: Path, model: Any, tokenizer: Any, processor: Any, seed: int = 
         for weight in model.parameters():
             weight.copy_(torch.randn(weight.shape, generator=generator) * 0.4)
     with quiet_transformers():
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        processor.save_pretrained(folder)
+        for part in filter(None, (model, tokenizer, processor)):
+            part.save_pretrained(folder)
     return folder
+
+
+def save_dinov2(folder: Path) -> Path:
+    """Save an image model."""
+    config = transformers.Dinov2Config(**{**_IMAGE_MODEL, "patch_size": 6, "mlp_ratio": 2})
+    processor = transformers.BitImageProcessorPil(
+        size={"shortest_edge": 34}, crop_size={"height": IMAGE_SIZE, "width": IMAGE_SIZE}
+    )
+    return _save(folder, transformers.Dinov2Model(config), None, processor)
+
+
+def save_vit(folder: Path) -> Path:
+    """Save an image model without its pooling layer, as many checkpoints are."""
+    config = transformers.ViTConfig(**{**_IMAGE_MODEL, "patch_size": 6})
+    processor = transformers.ViTImageProcessorPil(size={"height": IMAGE_SIZE, "width": IMAGE_SIZE})
+    return _save(folder, transformers.ViTModel(config, add_pooling_layer=False), None, processor)
 
 
 @cache
@@ -180,9 +205,15 @@ def saved_once(save: Callable[..., Path], root: Path) -> Callable[..., Path]:
     @cache
     def folder(**options: Any) -> Path:
         names = [save.__name__, *(f"{name}={value}" for name, value in options.items())]
-        return save(root / "-".join(names), **options)
+        return save(root / re.sub(r"[^\w=-]", "_", "-".join(names))[-200:], **options)
 
     return folder
+
+
+def exported(folder: Path, *, layout: str, source: Path, **options: Any) -> Path:
+    """Export a saved model in one of the layouts that the hub has."""
+    with quiet_transformers():
+        return getattr(EXPORTS, layout)(source, folder, **options)
 
 
 @pytest.fixture(scope="session")
@@ -191,11 +222,15 @@ def tiny(tmp_path_factory) -> SimpleNamespace:
     root = tmp_path_factory.mktemp("models")
     return SimpleNamespace(
         CONTEXT=CONTEXT,
+        EXPORTS=EXPORTS,
         IMAGE_SIZE=IMAGE_SIZE,
         clip=saved_once(save_clip, root),
         siglip=saved_once(save_siglip, root),
         siglip2=saved_once(save_siglip2, root),
         chinese_clip=saved_once(save_chinese_clip, root),
+        dinov2=saved_once(save_dinov2, root),
+        vit=saved_once(save_vit, root),
+        exported=saved_once(exported, root),
         clip_tokenizer=clip_tokenizer,
         load_oracle=load_oracle,
         oracle_texts=oracle_texts,
@@ -205,26 +240,15 @@ def tiny(tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def mini() -> MiniEncoder:
-    return MiniEncoder(device="cpu")
+    return MiniEncoder()
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path) -> SimpleNamespace:
-    """Replace the hub by a folder with repositories, behind a cache that starts empty."""
-    cache, root, asked = tmp_path / "cache", tmp_path / "hub", []
-
-    def snapshot_download(name, *, revision=None, local_files_only=False, allow_patterns=None):
-        asked.append((name, revision, local_files_only))
-        target, source = cache / name, root / name
-        if local_files_only or not source.is_dir():
-            if not target.is_dir():
-                raise huggingface_hub.errors.LocalEntryNotFoundError("not there")
-            return str(target)
-        target.mkdir(parents=True, exist_ok=True)
-        for pattern in allow_patterns:
-            for path in source.glob(pattern):
-                shutil.copy(path, target)
-        return str(target)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    return SimpleNamespace(root=root, asked=asked)
+def hub(monkeypatch, tmp_path) -> Iterator[SimpleNamespace]:
+    """Serve the repositories in `hub.root` to the hub's client, whose cache starts empty."""
+    with HUB.serve(tmp_path / "hub") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "downloads"))
+        monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        yield hub

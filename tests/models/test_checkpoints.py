@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import transformers
-from safetensors.torch import load_file, save_file
-from transformers.utils import logging
 
 from nouncut.errors import ModelError, ParameterError
 from nouncut.models.checkpoints import (
     SHORT_NAMES,
+    TorchFiles,
     find_checkpoint,
-    hash_checkpoint,
-    quiet_transformers,
+    find_on_this_machine,
+    hash_files,
+    torch_files,
 )
-from nouncut.models.clip import ClipEncoder
+from nouncut.models.onnx_layouts import OnnxFiles
+from nouncut.models.torch_clip import TorchClipEncoder
 
 
 @pytest.fixture
@@ -28,43 +28,82 @@ def copied(tiny, tmp_path):
     return shutil.copytree(tiny.clip(), tmp_path / "copy")
 
 
-def test_short_names_stand_for_checkpoints_on_the_hub(tiny, hub):
-    source = hub.root / "openai" / "clip-vit-base-patch32"
-    shutil.copytree(tiny.clip(), source)
-    (source / "tf_model.h5").write_text("unwanted")
-    encoder = ClipEncoder("ViT-B/32", device="cpu", revision="main")
-    assert encoder.name == "ViT-B/32"
-    assert hub.asked == [
-        ("openai/clip-vit-base-patch32", "main", True),
-        ("openai/clip-vit-base-patch32", "main", False),
-    ]
+def test_short_names_have_two_repositories(tiny, hub):
+    source = hub.root / "Xenova/clip-vit-base-patch32"
+    shutil.copytree(tiny.exported(layout="two_graphs", source=tiny.clip()), source)
+    for unwanted in ("onnx/model.onnx", "onnx/text_model_quantized.onnx", "vocab.json"):
+        (source / unwanted).write_text("unwanted")
     found = find_checkpoint("ViT-B/32")
-    assert len(hub.asked) == 3  # the second time only the cache is asked
-    assert not (found / "tf_model.h5").exists()
-    assert SHORT_NAMES["OpenCLIP-ViT-B/32"] == "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+    assert isinstance(found, OnnxFiles)
+    names = sorted(name.split("/", 2)[2] for name in hub.handler.downloaded)
+    assert names == [
+        "config.json", "onnx/text_model.onnx", "onnx/vision_model.onnx",
+        "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json",
+    ]  # fmt: skip
+    hub.handler.downloaded.clear()
+    assert find_checkpoint("ViT-B/32") == found  # the second time only the cache is asked
+    assert hub.handler.downloaded == []
+    shutil.copytree(tiny.clip(), hub.root / "openai/clip-vit-base-patch32")
+    assert isinstance(find_checkpoint("ViT-B/32", runtimes=("torch",)), TorchFiles)
+    assert SHORT_NAMES["OpenCLIP-ViT-B/32"].torch == "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+
+
+@pytest.mark.parametrize(
+    ("layout", "options"), [("open_clip", {"length": 24}), ("one_graph", {}), ("two_graphs", {})]
+)
+def test_any_hub_id_with_an_export_is_found(tiny, hub, layout, options):
+    source = tiny.exported(layout=layout, source=tiny.clip(), **options)
+    shutil.copytree(source, hub.root / "someone/export")
+    assert find_on_this_machine("someone/export") is None
+    found = find_checkpoint("someone/export")
+    assert isinstance(found, OnnxFiles)
+    assert find_on_this_machine("someone/export") == found
+
+
+@pytest.mark.parametrize("name", ["Qdrant/clip-vision", "Qdrant/clip-text"])
+def test_a_tower_finds_its_sibling_on_the_hub(tiny, hub, name):
+    source = tiny.exported(layout="two_folders", source=tiny.clip())
+    shutil.copytree(source, hub.root / "Qdrant")
+    found = find_checkpoint(name)
+    assert (found.image_folder / "model.onnx").is_file()
+    assert found.text_folder != found.image_folder
+    assert find_on_this_machine(name) == found
+
+
+def test_an_interrupted_download_goes_on(tiny, hub):
+    source = tiny.exported(layout="two_graphs", source=tiny.clip())
+    shutil.copytree(source, hub.root / "someone/export")
+    found = find_checkpoint("someone/export")
+    (found.text_folder / found.text.graph).unlink()
+    assert find_on_this_machine("someone/export") is None
+    assert find_checkpoint("someone/export") == found
+    assert (found.text_folder / found.text.graph).is_file()
 
 
 def test_other_weights_are_downloaded_if_there_are_no_safetensors(tiny, hub):
-    source = shutil.copytree(tiny.clip(), hub.root / "someone" / "model")
+    source = shutil.copytree(tiny.clip(), hub.root / "someone/model")
     (source / "model.safetensors").unlink()
+    (source / "tf_model.h5").write_text("unwanted")
     model, _ = tiny.load_oracle(tiny.clip())
     torch.save(model.state_dict(), source / "pytorch_model.bin")
-    encoder = ClipEncoder("someone/model", device="cpu")
-    expected = ClipEncoder(tiny.clip(), device="cpu").encode_texts(["a cat"])
+    folder = find_checkpoint("someone/model").folder
+    assert not (folder / "tf_model.h5").exists()
+    encoder = TorchClipEncoder(folder, device="cpu")
+    expected = TorchClipEncoder(tiny.clip(), device="cpu").encode_texts(["a cat"])
     np.testing.assert_allclose(encoder.encode_texts(["a cat"]), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ViT-L/14", "someone/unheard-of"])
 def test_an_unreachable_hub_is_explained(hub, name):
-    full = SHORT_NAMES.get(name, name)
+    full = SHORT_NAMES[name].onnx if name in SHORT_NAMES else name
     with pytest.raises(ModelError, match=rf"'{full}'.*folder.*'mini'"):
-        ClipEncoder(name, device="cpu")
+        find_checkpoint(name)
 
 
 def test_a_repository_without_weights_is_explained(hub):
-    (hub.root / "someone" / "empty").mkdir(parents=True)
-    (hub.root / "someone" / "empty" / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"no weights.*'mini'"):
+    (hub.root / "someone/empty").mkdir(parents=True)
+    (hub.root / "someone/empty/config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"neither an ONNX export.*'mini'"):
         find_checkpoint("someone/empty")
 
 
@@ -78,64 +117,17 @@ def test_a_name_of_no_model_is_refused(model, monkeypatch, tmp_path):
 @pytest.mark.parametrize("model", [Path.cwd, str], ids=["path", "empty name"])
 def test_a_folder_without_a_model_is_refused(model, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"holds no model.*config\.json"):
+    with pytest.raises(ModelError, match=r"holds no model.*vision_model.*config\.json"):
         find_checkpoint(model())
 
 
-def test_missing_weights_are_an_error_and_not_random(copied):
-    weights = load_file(copied / "model.safetensors")
-    weights.pop("text_projection.weight")
-    save_file(weights, copied / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"do not match.*text_projection\.weight"):
-        ClipEncoder(copied, device="cpu")
-
-
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_damaged_files_are_explained(copied, name):
-    (copied / name).write_bytes((copied / name).read_bytes()[:100])
-    with pytest.raises(ModelError, match=r"cannot load .*Save or download it again"):
-        ClipEncoder(copied, device="cpu")
-
-
-def test_one_half_of_a_dual_encoder_is_refused(tiny, tmp_path):
-    with quiet_transformers():
-        text = transformers.CLIPTextModel.from_pretrained(tiny.clip())
-        text.save_pretrained(tmp_path)
-    shutil.copy(tiny.clip() / "preprocessor_config.json", tmp_path)
-    with pytest.raises(ModelError, match="CLIPTextModel, which does not encode both"):
-        ClipEncoder(tmp_path, device="cpu")
-
-
-def test_a_missing_tokenizer_is_explained(tiny, tmp_path):
-    for name in ("config.json", "model.safetensors", "preprocessor_config.json"):
-        shutil.copy(tiny.clip() / name, tmp_path)
-    with pytest.raises(ModelError, match="no tokenizer"):
-        ClipEncoder(tmp_path, device="cpu")
-
-
-class _Payload:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def test_pickled_code_in_weights_is_not_run(copied, tmp_path):
-    (copied / "model.safetensors").unlink()
-    torch.save({"weights": _Payload(tmp_path / "ran")}, copied / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="cannot load the model"):
-        ClipEncoder(copied, device="cpu")
-    assert not (tmp_path / "ran").exists()
-
-
-def test_code_beside_the_weights_is_not_run(copied, tmp_path):
-    config = json.loads((copied / "config.json").read_text())
-    config["auto_map"] = {"AutoModel": "evil.Model", "AutoConfig": "evil.Config"}
-    (copied / "config.json").write_text(json.dumps(config))
-    (copied / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    ClipEncoder(copied, device="cpu")
-    assert not (tmp_path / "ran").exists()
+def test_a_folder_that_cannot_be_read_is_explained(copied, without_privileges):
+    copied.chmod(0)
+    try:
+        with without_privileges(), pytest.raises(ModelError, match=r"cannot be read .*rights"):
+            find_checkpoint(copied)
+    finally:
+        copied.chmod(0o700)
 
 
 def test_the_hash_in_the_name_of_a_cached_file_is_used(tiny, copied, tmp_path):
@@ -143,13 +135,16 @@ def test_the_hash_in_the_name_of_a_cached_file_is_used(tiny, copied, tmp_path):
     stored = tmp_path / hashlib.sha256(weights.read_bytes()).hexdigest()
     weights.rename(stored)
     weights.symlink_to(stored)
-    assert hash_checkpoint(copied) == hash_checkpoint(tiny.clip())
+    expected = hash_files(torch_files(tiny.clip()))
+    assert hash_files(torch_files(copied)) == expected
     stored.write_bytes(b"")
-    assert hash_checkpoint(copied) == hash_checkpoint(tiny.clip())
+    assert hash_files(torch_files(copied)) == expected
 
 
-def test_loading_is_silent_and_restores_the_settings(tiny, capfd):
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    ClipEncoder(tiny.clip(), device="cpu")
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
-    assert capfd.readouterr() == ("", "")
+def test_a_listing_of_files_is_not_followed_deeply(copied):
+    deep = copied / "a/b/c"
+    deep.mkdir(parents=True)
+    (deep / "model.onnx").write_text("")
+    (copied / "loop").symlink_to(copied)
+    assert isinstance(find_checkpoint(copied), TorchFiles)
+    assert json.loads((copied / "config.json").read_text())["model_type"] == "clip"

@@ -81,6 +81,6 @@ def test_classes_are_right_and_the_recorded_ones(found, name, shown):
 
 
 if __name__ == "__main__":
-    recorded = features(MiniEncoder(device="cpu"))
+    recorded = features(MiniEncoder())
     lines = [f"{json.dumps(name)}: {json.dumps(values)}" for name, values in recorded.items()]
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -4,15 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import torch
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from nouncut.errors import ModelError
-from nouncut.models.clip import _unpack_patches
-from nouncut.models.preprocess import read_preprocessing
+from nouncut.models.preprocess import read_preprocessing, settings_file, unpack_patches
 
 SIZES = [
     (1, 1), (1, 7), (9, 1), (2, 300), (301, 3), (30, 30), (29, 31), (31, 29), (17, 23),
@@ -30,6 +28,11 @@ PROCESSORS = {
     "crop only": transformers.CLIPImageProcessorPil(do_resize=False, crop_size=20),
     "raw": transformers.CLIPImageProcessorPil(do_rescale=False, do_normalize=False),
     "siglip": transformers.SiglipImageProcessorPil(),
+    "bit": transformers.BitImageProcessorPil(size={"shortest_edge": 37}, crop_size=33),
+    "vit": transformers.ViTImageProcessorPil(),
+    "deit": transformers.DeiTImageProcessorPil(),
+    "convnext, cropped": transformers.ConvNextImageProcessorPil(size={"shortest_edge": 30}),
+    "convnext": transformers.ConvNextImageProcessorPil(),
     "oblong": transformers.SiglipImageProcessorPil(size={"height": 20, "width": 37}),
 }
 
@@ -40,7 +43,7 @@ def preprocessing(tmp_path_factory):
     root = tmp_path_factory.mktemp("processors")
     for name, processor in PROCESSORS.items():
         processor.save_pretrained(root / name)
-    return {name: read_preprocessing(root / name) for name in PROCESSORS}
+    return {name: read_preprocessing(settings_file(root / name)) for name in PROCESSORS}
 
 
 def expected_input(name, image):
@@ -97,9 +100,9 @@ def test_patches_equal_those_of_transformers(tiny, tmp_path, size):
     processor = transformers.Siglip2ImageProcessorPil(patch_size=6, max_num_patches=20)
     processor.save_pretrained(tmp_path)
     expected = processor(tiny.photo(*size), return_tensors="pt")
-    packed = read_preprocessing(tmp_path)(tiny.photo(*size))
+    packed = read_preprocessing(settings_file(tmp_path))(tiny.photo(*size))
     assert packed.shape == (3, 21, 36)
-    inputs = _unpack_patches(torch.from_numpy(packed[None]))
+    inputs = unpack_patches(packed[None])
     assert set(inputs) == set(expected)
     for name, value in inputs.items():
         np.testing.assert_allclose(value, expected[name], atol=1e-5, err_msg=name)
@@ -121,7 +124,65 @@ def test_old_preprocessor_files_are_understood(tiny, tmp_path):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
     image = tiny.photo(333, 250)
     expected = expected_input("clip", image)
-    np.testing.assert_allclose(read_preprocessing(tmp_path)(image), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "family", ["Bit", "CLIP", "ChineseCLIP", "ConvNext", "DeiT", "Siglip", "ViT"]
+)
+@pytest.mark.parametrize("kind", ["ImageProcessor", "ImageProcessorFast", "FeatureExtractor"])
+def test_missing_settings_are_those_of_transformers(tiny, tmp_path, family, kind):
+    key = "feature_extractor_type" if kind == "FeatureExtractor" else "image_processor_type"
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({key: family + kind}))
+    processor = getattr(transformers, f"{family}ImageProcessorPil")()
+    image = tiny.photo(333, 250)
+    expected = processor(image, return_tensors="np")["pixel_values"][0]
+    prepared = read_preprocessing(settings_file(tmp_path))(image)
+    np.testing.assert_allclose(prepared, expected, atol=1e-5)
+
+
+def test_one_number_for_the_size_is_understood_as_by_transformers(tiny, tmp_path):
+    # The file of google/vit-base-patch16-224.
+    settings = {
+        "do_normalize": True,
+        "do_resize": True,
+        "image_mean": [0.5, 0.5, 0.5],
+        "image_processor_type": "ViTImageProcessor",
+        "image_std": [0.5, 0.5, 0.5],
+        "size": 224,
+    }
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
+    image = tiny.photo(333, 250)
+    prepared = read_preprocessing(settings_file(tmp_path))(image)
+    np.testing.assert_allclose(prepared, expected_input("vit", image), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["shortest", "squash"])
+@pytest.mark.parametrize("size", [33, [33, 33]])
+def test_settings_of_open_clip_are_understood(tiny, tmp_path, mode, size):
+    mean, deviation = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
+    settings = {
+        "size": size,
+        "mode": "RGB",
+        "mean": mean,
+        "std": deviation,
+        "interpolation": "bicubic",
+        "resize_mode": mode,
+        "fill_color": 0,
+    }
+    (tmp_path / "preprocess_cfg.json").write_text(json.dumps(settings))
+    if mode == "shortest":
+        processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": 33}, crop_size=33)
+    else:
+        processor = transformers.SiglipImageProcessorPil(
+            size={"height": 33, "width": 33}, image_mean=mean, image_std=deviation
+        )
+    image = tiny.photo(90, 61)
+    expected = processor(image, return_tensors="np")["pixel_values"][0]
+    prepared = read_preprocessing(tmp_path / "preprocess_cfg.json")(image)
+    np.testing.assert_allclose(prepared, expected, atol=1e-5)
 
 
 def test_settings_in_a_processor_file_are_found(tiny, tmp_path):
@@ -129,7 +190,9 @@ def test_settings_in_a_processor_file_are_found(tiny, tmp_path):
     (tmp_path / "processor_config.json").write_text(json.dumps(settings, default=str))
     image = tiny.photo(33, 25)
     expected = expected_input("siglip", image)
-    np.testing.assert_allclose(read_preprocessing(tmp_path)(image), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        read_preprocessing(settings_file(tmp_path))(image), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,22 +205,23 @@ def test_settings_in_a_processor_file_are_found(tiny, tmp_path):
             "do_center_crop": True,
         },
         {"size": {"max_height": 30, "max_width": 30}, "do_center_crop": False},
-        {"image_processor_type": "CLIPImageProcessor", "size": 30},
+        {"image_processor_type": "UnknownImageProcessor", "size": 30},
+        {"mean": [0, 0, 0], "std": [1, 1, 1], "size": 30, "resize_mode": "longest"},
     ],
 )
 def test_unknown_preprocessing_is_refused(tmp_path, settings):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
     with pytest.raises(ModelError, match=r"does not know.*preprocessor_config\.json"):
-        read_preprocessing(tmp_path)
+        read_preprocessing(settings_file(tmp_path))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"image_mean": "grey", "size": 30}'])
 def test_damaged_preprocessing_is_explained(tmp_path, content):
     (tmp_path / "preprocessor_config.json").write_text(content)
     with pytest.raises(ModelError, match=r"does not know.*preprocessor_config\.json"):
-        read_preprocessing(tmp_path)
+        read_preprocessing(settings_file(tmp_path))
 
 
 def test_missing_preprocessing_is_explained(tmp_path):
     with pytest.raises(ModelError, match=r"no preprocessor_config\.json"):
-        read_preprocessing(tmp_path)
+        read_preprocessing(settings_file(tmp_path))

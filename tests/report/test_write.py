@@ -173,3 +173,28 @@ def test_progress_counts_all_thumbnails(small_run):
     calls = []
     write_report(small_run, progress=lambda *call: calls.append(call), n_jobs=2)
     assert calls == [("making thumbnails", 24, 48), ("making thumbnails", 48, 48)]
+
+
+def test_runs_in_one_folder_share_thumbnails(tmp_path, make_run, read_page):
+    photos = tmp_path / "photos"
+    first, second = (make_run(tmp_path / name, photos=photos) for name in ("first", "second"))
+    write_report(first)
+    shutil.rmtree(photos)
+    page = read_page(write_report(second))
+    assert page.of_class("missing") == []
+    files = [run.directory / "report-thumbnails" for run in (first, second)]
+    inodes = [{file.stat().st_ino for file in folder.rglob("*.webp")} for folder in files]
+    assert inodes[0] == inodes[1] != set()
+
+
+def test_links_among_the_thumbnails_of_another_run_are_not_followed(tmp_path, make_run, read_page):
+    photos = tmp_path / "photos"
+    first, second = (make_run(tmp_path / name, photos=photos) for name in ("first", "second"))
+    write_report(first)
+    (tmp_path / "secret").write_text("secret")
+    for file in (first.directory / "report-thumbnails").rglob("*.webp"):
+        file.unlink()
+        file.symlink_to(tmp_path / "secret")
+    write_report(second)
+    assert b64encode(b"secret").decode() not in second.report.read_text()
+    assert read_page(second.report).of_class("missing") == []

@@ -214,7 +214,8 @@ def test_an_interrupted_run_goes_on(cluster, draw, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         cluster(photos, store=store, on_estimate=interrupt)
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "running"
-    assert cluster(photos, store=store).manifest["n_encoded"] == 9
+    # So few images are encoded by the trial that the estimate is made from, and kept.
+    assert cluster(photos, store=store).manifest["n_encoded"] == 0
 
 
 def test_the_manifest_tells_what_was_done(cluster, draw, words):
@@ -226,9 +227,9 @@ def test_the_manifest_tells_what_was_done(cluster, draw, words):
     assert manifest["cluster_count"]["n_clusters"] == manifest["n_clusters"]
     assert sum(prompt["weight"] for prompt in manifest["prompts"]) == pytest.approx(1)
     assert len(manifest["prompts"]) == 7
-    stages = {"encoding images", "encoding nouns", "counting clusters", "clustering"}
+    stages = {"encoding images", "encoding nouns", "counting groups", "clustering"}
     assert stages <= set(manifest["seconds"])
-    assert 0 < manifest["seconds"]["encoding images"] < total
+    assert 0 <= manifest["seconds"]["encoding images"] < total
     assert 0 < manifest["seconds"]["clustering"] < total
 
 

@@ -112,3 +112,16 @@ def test_the_embedded_model_end_to_end(tmp_path, monkeypatch):
     noisy = np.array(["noise" in path.name for path in first.paths])
     centres = np.stack([visual[noisy].mean(axis=0), visual[~noisy].mean(axis=0)])
     assert np.all((visual @ centres.T).argmax(axis=1) == ~noisy)
+
+
+def test_words_that_it_does_not_know_are_named(scenes, tmp_path):
+    run = cluster_images(
+        scenes[0],
+        2,
+        model="mini",
+        vocabulary=["dog", "cat", "Oatghurt", "oat milk", "zwrtkx"],
+        store=FeatureStore(tmp_path / "store"),
+        output=tmp_path / "run",
+    )
+    (warning,) = run.manifest["warnings"]
+    assert "mini does not know Oatghurt, zwrtkx: " in warning

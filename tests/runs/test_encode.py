@@ -15,7 +15,10 @@ from PIL import Image
 
 from nouncut import encode_images, encode_nouns
 from nouncut.errors import InputError
+from nouncut.images.find import scan_images
 from nouncut.models.encoder import Encoder
+from nouncut.runs.encode import ImageEncoding
+from nouncut.runs.image_set import hash_images
 from nouncut.store.store import FeatureStore
 
 # A child process that encodes a folder with a stand-in for a model and logs every image that
@@ -47,7 +50,7 @@ def encode(folder, root, log):
             file.write("".join(f"{key}\\n" for key in keys))
         return added
     store.append = logged
-    encoding._IMAGES_AT_ONCE = 8
+    encoding._LEAST = encoding._MOST = 8
     return encode_images(folder, Averages(), store).n_encoded
 """
 # Forks such a process for every line it reads, so that each begins at once.
@@ -145,6 +148,65 @@ def test_progress_counts_to_the_end(folder, store):
     encode_images(folder, Averages(), store, progress=lambda *call: calls.append(call))
     assert calls[-1] == ("encoding images", 20, 20)
     assert ("reading files", 20, 20) in calls
+
+
+class Groups(Averages):
+    """Records which images it encodes together."""
+
+    def __init__(self):
+        self.batches = []
+
+    def encode_prepared(self, batch):
+        self.batches.append(batch.reshape(len(batch), -1))
+        return super().encode_prepared(batch)
+
+    def groups(self):
+        """Return the groups of eight in which images are encoded."""
+        return [batch[i : i + 8] for batch in self.batches for i in range(0, len(batch), 8)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("seconds", [None, 0, 60])
+def test_groups_depend_neither_on_threads_nor_on_a_trial(tmp_path, n_jobs, seconds):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    make_images(folder, 100)
+    for number in (3, 50, 51):
+        (folder / f"{number:05}.png").write_bytes(b"\x89PNG" + bytes([number]))
+    scan = scan_images(folder)
+    found = []
+    for name, jobs, trial in (("plain", 1, None), ("other", n_jobs, seconds)):
+        store, encoder = FeatureStore(tmp_path / name), Groups()
+        images = hash_images(scan, store)
+        encoding = ImageEncoding(images, encoder, store, n_jobs=jobs)
+        if trial is not None:
+            shown = encoding.try_some(trial)
+            assert 0.8 < shown.share_opened <= 1
+            assert encoding.n_left == (0 if trial else 100 - 8)
+        assert encoding.finish().n_encoded == 97
+        found.append(encoder.groups())
+    assert [len(group) for group in found[0]] == [8] * 12 + [1]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_trial_tells_the_pace_without_the_first_batch(tmp_path):
+    class Slow(Averages):
+        fingerprint, is_loaded = "averages-slow", False
+
+        def encode_prepared(self, batch):
+            time.sleep(0.002 * len(batch) + (0 if self.is_loaded else 0.5))
+            self.is_loaded = True
+            return super().encode_prepared(batch)
+
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    make_images(folder, 60)
+    store = FeatureStore(tmp_path / "store")
+    images = hash_images(scan_images(folder), store)
+    shown = ImageEncoding(images, Slow(), store).try_some(0.01)
+    assert 0.002 < shown.seconds_per_file < 0.02
+    assert shown.n_bytes == 3 * 2 * 2 * 4
 
 
 def test_centres(folder, store):

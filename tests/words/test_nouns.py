@@ -1,8 +1,8 @@
 import pytest
 
 from nouncut.errors import ParameterError
-from nouncut.words.nouns import load_nouns
-from nouncut.words.wordnet import LEXICONS, load_wordnet
+from nouncut.words.nouns import load_nouns, noun_words
+from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS, load_wordnet
 
 
 def words(nouns):
@@ -81,3 +81,10 @@ def test_stop_words():
     left = words(load_nouns(stop_words=["DOG", "guide_dog", "persian cat", "no such word"]))
     assert left == [w for w in everything if w not in ("dog", "guide dog", "Persian cat")]
     assert len(everything) - len(left) == 3
+
+
+@pytest.mark.parametrize("lexicons", [None, ["motive"], VISIBLE_LEXICONS], ids=str)
+@pytest.mark.parametrize("named_entities", [True, False])
+def test_words_alone_are_those_of_the_nouns(lexicons, named_entities):
+    nouns = load_nouns(lexicons=lexicons, named_entities=named_entities)
+    assert noun_words(lexicons=lexicons, named_entities=named_entities) == words(nouns)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 
-from nouncut.words.readability import readability
-from nouncut.words.wordnet import synsets_of
+from nouncut.words.readability import mentions, readability
+from nouncut.words.wordnet import load_wordnet, synsets_of
 
 
 @pytest.mark.parametrize(
@@ -31,3 +34,8 @@ def test_topics_are_good_names_and_events_are_not():
 @pytest.mark.parametrize("word", ["Canis", "Rosaceae", "Tinca"])
 def test_genera_and_families_are_last_choices(word):
     assert 0 < readability(word, synsets_of(word)[0]) < 0.02
+
+
+def test_mentions_count_the_words_of_all_glosses():
+    glosses = (synset.gloss.lower() for synset in load_wordnet().values())
+    assert mentions() == Counter(word for gloss in glosses for word in re.findall("[a-z]+", gloss))

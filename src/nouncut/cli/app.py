@@ -61,4 +61,5 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     with explained_errors():
-        app()
+        # The same name for ``python -m nouncut``.
+        app(prog_name="nouncut")

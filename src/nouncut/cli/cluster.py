@@ -11,7 +11,7 @@ import typer
 from nouncut.cli.console import StageBars
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson, Input, Output, Quiet, takes_settings
-from nouncut.cli.summary import show_estimate, show_run
+from nouncut.cli.summary import Announcement, show_run
 
 
 @takes_settings()
@@ -39,12 +39,13 @@ def cluster(
     with explained_errors(resume), StageBars(quiet) as bars:
         from nouncut.workflow import cluster_images
 
+        announcement = Announcement(bars)
         run = cluster_images(
             path,
             output=output,
             replace=replace,
-            on_estimate=None if quiet else show_estimate,
+            on_estimate=announcement,
             progress=bars,
             **settings,
         )
-    show_run(run, quiet=quiet, as_json=as_json)
+    show_run(run, announcement, quiet=quiet, as_json=as_json)

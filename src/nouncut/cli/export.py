@@ -20,7 +20,7 @@ _SHOWN_PROBLEMS = 20
 Format = Annotated[
     Literal["csv", "jsonl", "parquet", "tree", "fiftyone", "embedding-atlas", "xmp"],
     typer.Option(
-        help="csv, jsonl, parquet: a table; tree: a folder per cluster; fiftyone, "
+        help="csv, jsonl, parquet: a table; tree: a folder per group; fiftyone, "
         "embedding-atlas: data sets for these programs; xmp: keywords in sidecar files for "
         "photo managers."
     ),
@@ -62,7 +62,7 @@ def export(
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Take the clusters of a run elsewhere: tables, folders, other programs.
+    """Take the groups of a run elsewhere: tables, folders, other programs.
 
     Nothing is ever moved, and nothing overwritten unless you say so.
     """

@@ -36,9 +36,9 @@ def predict(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put new images into the clusters of a run, without clustering again.
+    """Put new images into the groups of a run, without grouping again.
 
-    Every image gets its cluster, how sure that is, and the second choice. Images of a kind that the
+    Every image gets its group, how sure that is, and the second choice. Images of a kind that the
     run has not seen are marked.
     """
     with explained_errors("Repeat the command to continue."), StageBars(quiet) as bars:
@@ -71,7 +71,7 @@ def _show(found: Prediction, output: Path | None) -> None:
         notes().print(f"Skipped {printable_path(file.path)}: {file.reason}")
     console = results()
     table = Table(box=None, pad_edge=False)
-    for heading in ("image", "cluster", "confidence", "second choice", ""):
+    for heading in ("image", "group", "confidence", "second choice", ""):
         table.add_column(heading, overflow="fold")
     for row in found.table.slice(0, _SHOWN).to_pylist():
         second = row["second_name"]

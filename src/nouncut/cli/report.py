@@ -17,7 +17,7 @@ def report(
     names: Annotated[
         Path | None,
         typer.Option(
-            help="Names of clusters that were edited in the page and saved there; exports use them "
+            help="Names of groups that were edited in the page and saved there; exports use them "
             "too.",
             show_default=False,
         ),

@@ -1,31 +1,83 @@
-"""The printed summary of a run."""
+"""What the command says about a run: before its long part, and at its end."""
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.table import Table
 
 from nouncut.cli.console import notes, print_json, results, shown_bytes
 from nouncut.cli.exit_codes import for_command_line
-from nouncut.compute.progress import shown_seconds
+from nouncut.compute.memory import available_memory, used_memory
+from nouncut.compute.progress import QUICK_SECONDS, shown_seconds
+from nouncut.errors import printable_path
 
 if TYPE_CHECKING:
+    from nouncut.cli.console import StageBars
     from nouncut.runs.estimate import Estimate
     from nouncut.runs.run import Run
 
 _SHOWN_CLUSTERS = 40
 _SHOWN_SKIPPED = 5
-# Shorter estimates take longer to read than to wait for.
-_WORTH_MENTIONING = 2.0
+# Parts of the reasons why files are skipped, and how a count of them is called.
+_SKIPPED = (
+    ("the image is broken", "broken"),
+    ("is empty", "empty"),
+    ("RAW", "RAW"),
+    ("not an image", "not images"),
+    ("the same file as", "found twice"),
+    ("hidden", "hidden"),
+    ("pixels are more", "too large"),
+    ("does not exist", "missing"),
+    ("cannot be read", "unreadable"),
+)
+# From this share of broken files on, they are mentioned before the run.
+_MANY_BROKEN = 0.05
 
 
-def show_run(run: Run, *, quiet: bool = False, as_json: bool = False) -> None:
+class Announcement:
+    """Announces a run that takes a while, and remembers what it has said."""
+
+    def __init__(self, bars: StageBars) -> None:
+        self._bars = bars
+        # Whether there is a new run at all.
+        self.is_new = False
+        self.was_printed = False
+
+    def __call__(self, estimate: Estimate) -> None:
+        """Print an estimate, unless it takes longer to read than to wait."""
+        self.is_new = True
+        # No image, or a single one, ends in an error.
+        self.was_printed = estimate.seconds >= QUICK_SECONDS and estimate.n_images > 1
+        if self.was_printed:
+            self._bars.note(describe_estimate(estimate))
+
+
+def describe_estimate(estimate: Estimate) -> str:
+    """Return what there is to do, and the time and memory that it takes."""
+    if estimate.source_kind == "features":
+        todo = [f"{_count(estimate.n_files, 'row')} of features."]
+    else:
+        new, copies = estimate.images_to_encode, estimate.n_copies
+        todo = [_describe_todo("image file", estimate.n_files, new, copies)]
+    if estimate.n_words:
+        todo.append(_describe_todo("noun", estimate.n_words, estimate.texts_to_encode))
+    if estimate.n_files - estimate.n_images > _MANY_BROKEN * estimate.n_files:
+        todo.append(f"About {estimate.n_images:,} images can be opened.")
+    cost = f"{shown_seconds(estimate.seconds)} and {shown_bytes(estimate.n_bytes)} of memory"
+    return f"{' '.join(todo)} About {cost}{_describe_shortage(estimate.n_bytes)}."
+
+
+def show_run(
+    run: Run, announcement: Announcement, *, quiet: bool = False, as_json: bool = False
+) -> None:
     """Print the groups of a run."""
     if as_json:
         print_json(summary(run))
     elif not quiet:
-        _show_notes(run)
+        _show_notes(run, announcement)
         _show_table(run)
 
 
@@ -42,6 +94,7 @@ def summary(run: Run) -> dict[str, Any]:
         "tau",
         "cluster_count",
         "warnings",
+        "estimate",
         "seconds",
     )
     columns = ["cluster", "name", "more_words", "gloss", "size", "cohesion"]
@@ -54,27 +107,23 @@ def summary(run: Run) -> dict[str, Any]:
     }
 
 
-def show_estimate(estimate: Estimate) -> None:
-    """Print the estimated time and memory of a long run."""
-    seconds = estimate.encoding_seconds + estimate.clustering_seconds
-    if seconds < _WORTH_MENTIONING:
-        return
-    new = f"{estimate.images_to_encode:,} images and {estimate.texts_to_encode:,} words to encode"
-    notes().print(
-        f"{estimate.n_images:,} images; {new}. About {shown_seconds(seconds)} and "
-        f"{shown_bytes(estimate.n_bytes)} of memory."
-    )
+def describe_files(n_images: int, reasons: list[str]) -> str:
+    """Return how many files were found, used and skipped, and why."""
+    counts = Counter(_short_reason(reason) for reason in reasons)
+    why = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+    found = _count(n_images + len(reasons), "file")
+    return f"{found} found: {_count(n_images, 'image')}, {len(reasons):,} skipped ({why})."
 
 
-def _show_notes(run: Run) -> None:
-    from nouncut.errors import printable_path
-
-    console = notes()
-    if run.manifest["source_kind"] == "images" and not run.manifest["n_encoded"]:
-        console.print("All images are known: nothing was encoded.")
-    if run.manifest["model"]["name"] != run.manifest["settings"]["model"]:
-        console.print(run.manifest["model"]["reason"])
-    for warning in run.manifest["warnings"]:
+def _show_notes(run: Run, announcement: Announcement) -> None:
+    console, manifest = notes(), run.manifest
+    if not announcement.is_new:
+        console.print(f"Nothing is new: this is the run of {_shown_date(manifest['finished'])}.")
+    elif run.has_images and not announcement.was_printed and not manifest["n_encoded"]:
+        console.print(f"{_count(manifest['n_images'], 'image')}: all known from before.")
+    if manifest["model"]["name"] != manifest["settings"]["model"]:
+        console.print(manifest["model"]["reason"])
+    for warning in manifest["warnings"]:
         console.print(f"Note: {for_command_line(warning)}")
     for file in run.skipped[:_SHOWN_SKIPPED]:
         console.print(f"Skipped {printable_path(file.path)}: {file.reason}")
@@ -83,12 +132,10 @@ def _show_notes(run: Run) -> None:
 
 
 def _show_table(run: Run) -> None:
-    from nouncut.errors import printable_path
-
     console = results()
     table = Table(box=None, pad_edge=False)
-    for heading in ("name", "images", "cohesion", "also"):
-        justify: Literal["left", "right"] = "left" if heading in ("name", "also") else "right"
+    for heading in ("group", "images", "cohesion", "also"):
+        justify: Literal["left", "right"] = "left" if heading in ("group", "also") else "right"
         # On a narrow terminal, only the further words are folded.
         table.add_column(heading, justify=justify, no_wrap=heading != "also")
     for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
@@ -97,27 +144,63 @@ def _show_table(run: Run) -> None:
         table.add_row(*(printable_path(cell) for cell in cells))
     console.print(table, soft_wrap=False)
     if run.clusters.num_rows > _SHOWN_CLUSTERS:
-        console.print(f"... and {run.clusters.num_rows - _SHOWN_CLUSTERS:,} more clusters")
+        console.print(f"... and {run.clusters.num_rows - _SHOWN_CLUSTERS:,} more groups")
     console.print()
-    console.print(_count_sentence(run))
+    if skipped := run.skipped:
+        reasons = [file.reason for file in skipped]
+        console.print(describe_files(run.manifest["n_images"], reasons))
+    console.print(_describe_groups(run.manifest))
     console.print(f"Report: {printable_path(run.report)}")
 
 
-def _count_sentence(run: Run) -> str:
-    n_clusters = run.manifest["n_clusters"]
-    about = f"{run.manifest['n_images']:,} images in {n_clusters:,} cluster{'s'[: n_clusters != 1]}"
-    about += f", {run.manifest['n_outliers']:,} of them fit nowhere well."
-    n_copies = run.manifest.get("n_copies", 0)
+def _describe_groups(manifest: dict[str, Any]) -> str:
+    n_outliers, n_copies = manifest["n_outliers"], manifest.get("n_copies", 0)
+    images, groups = _count(manifest["n_images"], "image"), _count(manifest["n_clusters"], "group")
+    about = f"{images} in {groups}"
+    if n_outliers:
+        about += f"; {n_outliers:,} fit{'s' * (n_outliers == 1)} nowhere well"
     if n_copies:
-        about += (
-            f" {n_copies:,} of them {'is a copy' if n_copies == 1 else 'are copies'} of others."
-        )
-    count = run.manifest["cluster_count"]
+        about += f"; {n_copies:,} {'are copies of others' if n_copies > 1 else 'is a copy'}"
+    count = manifest["cluster_count"]
     if count and not count["confidence"]:
-        about += " There are too few images to find a number of groups; choose one with -k."
+        about += ". There are too few images to find a number of groups; choose one with -k"
     elif count:
         others = [str(number) for number, _ in count["candidates"][1:4]]
         sure = f"confidence {count['confidence']:.2f}"
         also = f"; next best: {', '.join(others)}" if others else ""
-        about += f" The number was found ({sure}{also}); choose another with -k."
-    return about
+        about += f". The number of groups was found ({sure}{also}); choose another with -k"
+    return f"{about}."
+
+
+def _describe_todo(thing: str, n_all: int, n_new: int, n_copies: int = 0) -> str:
+    if n_new == n_all:
+        return f"{_count(n_all, thing)} to encode."
+    if not n_new:
+        return f"{_count(n_all, thing)}: all known from before."
+    parts = {
+        "to encode": n_new,
+        "known from before": n_all - n_new - n_copies,
+        "copies" if n_copies > 1 else "copy": n_copies,
+    }
+    shown = ", ".join(f"{number:,} {words}" for words, number in parts.items() if number)
+    return f"{_count(n_all, thing)}: {shown}."
+
+
+def _describe_shortage(n_bytes: int) -> str:
+    """Return how much memory there is, if that is not enough."""
+    free = available_memory()
+    total = None if free is None else free + (used_memory() or 0)
+    return "" if total is None or n_bytes < total else f", but only {shown_bytes(total)} are free"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def _short_reason(reason: str) -> str:
+    return next((short for part, short in _SKIPPED if part in reason), "for another reason")
+
+
+def _shown_date(text: str) -> str:
+    date = datetime.fromisoformat(text).astimezone()
+    return f"{date.day} {date:%B %Y, %H:%M}"

@@ -1,4 +1,4 @@
-"""Atomic writing of files, and messages for disk errors.
+"""The cache folder, atomic writing of files, and messages for disk errors.
 
 A file is first written beside its final path, under a name that ends in `NEW_SUFFIX`; `commit_file`
 then renames it in one step.
@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+import platformdirs
+
 from nouncut.errors import NouncutError, OutputError, describe_error, printable_path
 
 AnyPath = str | os.PathLike[str]
@@ -23,6 +25,12 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR}
 _MAX_NAME_BYTES = 255
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be computed again: `NOUNCUT_CACHE`, or the user's cache."""
+    chosen = os.environ.get("NOUNCUT_CACHE")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("nouncut")
 
 
 @contextmanager

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _ROWS_AT_ONCE = 4096
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     """Scale every row to length one, in the floating type of X; all-zero rows stay zero."""
-    # Dividing by the largest entry first keeps the squares of huge and tiny rows in range.
-    largest = np.abs(X).max(axis=1, keepdims=True, initial=0)
-    scaled = X / np.where(largest > 0, largest, 1)
-    length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))[:, None]
-    return np.divide(
-        scaled, np.where(length > 0, length, 1), dtype=scaled.dtype, casting="same_kind"
-    )
+    units = np.empty(X.shape, np.result_type(X, np.float16))
+    # In blocks: the intermediate results of all rows would take twice the memory of X.
+    for start in range(0, len(X), _ROWS_AT_ONCE):
+        rows = X[start : start + _ROWS_AT_ONCE]
+        # Dividing by the largest entry first keeps the squares of huge and tiny rows in range.
+        largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
+        scaled = rows / np.where(largest > 0, largest, 1)
+        length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))[:, None]
+        np.divide(
+            scaled,
+            np.where(length > 0, length, 1),
+            out=units[start : start + len(rows)],
+            dtype=scaled.dtype,
+            casting="same_kind",
+        )
+    return units
+
+
+def join_rows(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return rows side by side, so that their cosine is the mean of the parts' cosines."""
+    return parts[0] if len(parts) == 1 else np.hstack([unit_rows(part) for part in parts])
 
 
 def label_matrix(labels: NDArray[Any], n_labels: int | None = None) -> csr_array:
     """Return the sparse (n, n_labels) matrix that is 1 where a row has a label."""
+    # SciPy is slow to import, and encoders need only unit rows.
+    from scipy.sparse import csr_array
+
     n = len(labels)
     shape = (n, int(labels.max()) + 1 if n_labels is None else n_labels)
     return csr_array((np.ones(n), labels, np.arange(n + 1)), shape=shape)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -18,6 +19,9 @@ Result = TypeVar("Result")
 
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads for an `n_jobs` as in scikit-learn."""
+    # Slow to import, like threadpoolctl, and a run with nothing new needs no threads.
+    from joblib import effective_n_jobs
+
     return int(effective_n_jobs(n_jobs))
 
 
@@ -52,5 +56,7 @@ def all_threads(n_threads: int) -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     # Finding the loaded libraries takes milliseconds.
     return ThreadpoolController()

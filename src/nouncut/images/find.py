@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, InputError, describe_error, printable_path
-from nouncut.images.formats import HEIC_SUFFIXES, PREFIX_BYTES, image_suffixes, matching_readers
-from nouncut.images.open import open_regular
+from nouncut.images.formats import PREFIX_BYTES, begins_like_an_image, reason_by_suffix
+from nouncut.images.hashing import open_regular
 
 _LIST_SUFFIXES = frozenset({".txt", ".lst"})
 # Files that systems and file managers create; skipped without a message.
@@ -227,19 +227,16 @@ def _identity(path: Path, status: os.stat_result) -> object:
 
 def _reason_to_skip(path: Path, is_named: bool) -> str | None:
     suffix = path.suffix.lower()
-    if suffix in image_suffixes():
+    reason = reason_by_suffix(suffix)
+    if reason and (is_named or not suffix) and _begins_like_an_image(path):
         return None
-    if (is_named or not suffix) and _begins_like_an_image(path):
-        return None
-    if suffix in HEIC_SUFFIXES:
-        return "HEIC images need a plug-in: pip install pillow-heif"
-    return f"not an image ({printable_path(suffix)})" if suffix else "not an image"
+    return reason
 
 
 def _begins_like_an_image(path: Path) -> bool:
     try:
         with open_regular(path) as file:
-            return bool(matching_readers(file.read(PREFIX_BYTES)))
+            return begins_like_an_image(path, file.read(PREFIX_BYTES))
     except ImageError:
         return False
 
@@ -262,8 +259,7 @@ def _nothing_found(sources: list[Path], skipped: list[SkippedFile]) -> str:
         f"{count} x {reason}"
         for reason, count in Counter(one.reason for one in skipped).most_common(8)
     )
-    suffixes = ", ".join(sorted({".jpg", ".png", ".webp", ".tiff"} & image_suffixes()))
     return (
         f"No images found in {searched}. Seen: {seen or 'nothing at all'}. Pass a folder that "
-        f"holds images ({suffixes}, ...) or subfolders with images."
+        "holds images (.jpg, .heic, .png, ...) or subfolders with images."
     )

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import re
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,10 +12,16 @@ from PIL import Image
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, describe_error
-from nouncut.images.formats import PREFIX_BYTES, matching_readers
+from nouncut.images.decoder_messages import decoder_messages
+from nouncut.images.formats import PREFIX_BYTES, is_raw, load_reader, matching_formats
+from nouncut.images.hashing import check_prefix, open_regular
+from nouncut.images.raw import is_raw_tiff, open_raw
 
 # The largest phone sensors have 16,320 x 12,240 pixels.
 MAX_PIXELS = 200_000_000
+# JPEG files may be decoded at this many times the size of a model's input: its features then change
+# less than by moving the photograph one pixel (benchmarks/loading.py).
+DECODE_MARGIN = 2
 
 _ORIENTATION_TAG = 0x0112
 _TURNS = {
@@ -30,23 +33,12 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# Positions and sizes differ from file to file, and help nobody.
+_NUMBERS_IN_BRACKETS = re.compile(r"\s*\([^()]*\d[^()]*\)")
+_NUMBER = re.compile(r"\b(0x[0-9a-f]+|\d+)\b")
+_MAX_CHARACTERS = 200
 # White is 1 for floats, or the largest number of 8, 12 or 16 bits.
 _WHITE_POINTS = (255, 4095, 65535)
-
-
-@contextmanager
-def open_regular(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open an ordinary file for reading; errors of opening and reading become an `ImageError`."""
-    try:
-        # Opening a pipe would block until somebody writes to it.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ImageError(path, "not an ordinary file")
-        with Path(path).open("rb") as file:
-            yield file
-    except ImageError:
-        raise
-    except (OSError, ValueError) as error:
-        raise ImageError(path, f"cannot be read ({describe_error(error)})") from error
 
 
 def open_image(
@@ -54,47 +46,67 @@ def open_image(
 ) -> Image.Image:
     """Open an image file as upright RGB.
 
-    An animation gives its first frame. Transparent pixels become white. Images of more than 8
-    bits are scaled from the smallest usual range that holds their values (0 to 1 for floats; 8, 12
-    or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG files are
-    decoded at a smaller size whose sides are at least that long.
+    An animation gives its first frame. A RAW photo gives the preview that the camera stored, if
+    that is large enough, and is developed otherwise. Transparent pixels become white. Images of
+    more than 8 bits are scaled from the smallest usual range that holds their values (0 to 1 for
+    floats; 8, 12 or 16 bits), or else from their minimum and maximum. With `min_side`, large JPEG
+    files are decoded at a smaller size whose sides are at least that long.
     """
     with open_regular(path) as file:
-        try:
-            image = _identify(file, path)
-            _check_size(image.size, path, max_pixels)
-            if min_side is not None:
-                image.draft(None, (min_side, min_side))
-            image.load()
-            upright = _turn_upright(_to_rgb(image), image)
-        except ImageError:
-            raise
-        except Exception as error:  # damaged files make Pillow's readers raise anything
-            raise ImageError(path, f"the image is broken ({describe_error(error)})") from error
+        prefix = file.read(PREFIX_BYTES)
+        check_prefix(path, prefix)
+        with decoder_messages() as messages:
+            try:
+                image = _identify(file, path, prefix, max_pixels)
+                _check_size(image.size, path, max_pixels)
+                if min_side is not None:
+                    image.draft(None, (min_side, min_side))
+                image.load()
+                upright = _turn_upright(_to_rgb(image), image)
+            except ImageError:
+                raise
+            except Exception as error:  # damaged files make Pillow's readers raise anything
+                raise ImageError(path, _broken(error, messages)) from error
     # A later reader must not find the orientation and turn the image a second time.
     upright.info = {}
     return upright
 
 
-def _identify(file: BinaryIO, path: AnyPath) -> Any:
+def _identify(file: BinaryIO, path: AnyPath, prefix: bytes, max_pixels: int) -> Any:
     """Return an image that is not decoded yet.
 
-    `PIL.Image.open` warns of large images, and one thread cannot silence warnings for itself
-    alone; `_check_size` is our check.
+    Without `PIL.Image.open`, which has a limit of its own; `_check_size` is ours.
     """
-    prefix = file.read(PREFIX_BYTES)
-    if not prefix:
-        raise ImageError(path, "the file is empty")
+
+    def check_size(size: tuple[int, int]) -> None:
+        _check_size(size, path, max_pixels)
+
+    if is_raw(path, prefix):
+        return open_raw(file, path, check_size)
     problem: Exception | None = None
-    for reader in matching_readers(prefix):
+    for image_format in matching_formats(prefix):
         file.seek(0)
         try:
-            return reader(file, os.fspath(path))
+            image = load_reader(image_format)(file, os.fspath(path))
+        except ImportError as error:
+            problem = ImageError(path, f"needs a package that is not installed ({error})")
         except Exception as error:
             problem = error
-    if problem is None:
-        raise ImageError(path, "not an image in a known format")
-    raise ImageError(path, f"the image is broken ({describe_error(problem)})") from problem
+        else:
+            return open_raw(file, path, check_size) if is_raw_tiff(image) else image
+    assert problem is not None  # `check_prefix` has found a format
+    raise problem
+
+
+def _broken(error: Exception, messages: list[str]) -> str:
+    """Return why an image cannot be decoded, in the same words for the same kind of damage."""
+    if isinstance(error, Image.DecompressionBombError):  # Pillow's own limit for some formats
+        return "more pixels than Pillow permits; make the image smaller"
+    # Pillow's words for a problem that libtiff has explained are "decoder error -2".
+    words = messages[0] if messages else describe_error(error)
+    words = _NUMBERS_IN_BRACKETS.sub("", "".join(filter(str.isprintable, words)))
+    words = _NUMBER.sub("N", words).strip(" .")[:_MAX_CHARACTERS]
+    return f"the image is broken ({words if len(words) > 1 else type(error).__name__})"
 
 
 def _check_size(size: tuple[int, int], path: AnyPath, max_pixels: int) -> None:

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nouncut.compute.checks import warn_user
 from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
+from nouncut.compute.progress import Progress
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.errors import ParameterError
 from nouncut.method.copies import find_originals
@@ -46,13 +47,15 @@ def count_images(
     *,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> ClusterCount:
     """Estimate the number of clusters of images; identical images count as one."""
     distinct = np.unique(find_originals(*kernel.rows))
     q = min(n_neighbors or choose_neighbors(len(distinct)), len(distinct) - 1)
-    found = search_neighbors(*kernel.take(distinct), q, n_threads=n_threads)
+    kernel = kernel.take(distinct)
+    found = search_neighbors(*kernel, q, n_threads=n_threads, progress=progress)
     graph = normalized_mean(symmetric_graphs(found.neighbors))
-    return count_clusters(graph, random_state=random_state, n_threads=n_threads)
+    return count_clusters(graph, random_state=random_state, n_threads=n_threads, progress=progress)
 
 
 def count_clusters(
@@ -63,6 +66,7 @@ def count_clusters(
     eigenpairs: Eigenpairs | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> ClusterCount:
     """Estimate the number of clusters in a graph, without labels.
 
@@ -94,6 +98,8 @@ def count_clusters(
         Seed of the eigensolver.
     n_threads : int, default=1
         Threads for the sparse products.
+    progress : callable, optional
+        Called with the stage, the number of steps done and the total.
 
     Returns
     -------
@@ -127,10 +133,15 @@ def count_clusters(
         return ClusterCount(1, ((1, 0.0),), 0.0)
     if eigenpairs is None:
         eigenpairs = top_eigenpairs(
-            graph, largest, tol=_TOLERANCE, random_state=random_state, n_threads=n_threads
+            graph,
+            largest,
+            tol=_TOLERANCE,
+            random_state=random_state,
+            n_threads=n_threads,
+            progress=progress,
         )
     numbers = np.arange(2, largest + 1)
-    cuts = np.array([_judge_cut(graph, eigenpairs.vectors[:, :k]) for k in numbers])
+    cuts = _judge_cuts(graph, eigenpairs.vectors, numbers, progress)
     scores = cuts.prod(axis=1)
     best = int(np.argmax(scores))
     if numbers[best] == max_clusters > 2:
@@ -149,6 +160,22 @@ def _without_small_components(graph: csr_array) -> csr_array:
     component = connected_components(graph, directed=False)[1]
     kept = np.flatnonzero(np.bincount(component)[component] >= _SMALLEST_CLUSTER)
     return csr_array(graph[kept][:, kept])
+
+
+def _judge_cuts(
+    graph: csr_array,
+    vectors: NDArray[np.float64],
+    numbers: NDArray[np.intp],
+    progress: Progress | None,
+) -> NDArray[np.float64]:
+    cuts = []
+    # A cut into more clusters takes longer, in proportion to their number.
+    shares = 100 * np.cumsum(numbers) / numbers.sum()
+    for k, share in zip(numbers, shares, strict=True):
+        cuts.append(_judge_cut(graph, vectors[:, :k]))
+        if progress:
+            progress("comparing numbers of groups", int(share), 100)
+    return np.array(cuts)
 
 
 def _judge_cut(graph: csr_array, vectors: NDArray[np.float64]) -> tuple[float, float, float]:

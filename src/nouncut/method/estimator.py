@@ -222,9 +222,11 @@ class NTKSpectralClustering(
 
         Parameters
         ----------
-        X : array-like of shape (n_images, n_features)
-            Image features, of any length; with ``affinity="precomputed"`` a graph of shape
-            (n_images, n_images). Sparse features are made dense.
+        X : array-like of shape (n_images, n_features), or list of such
+            Image features, of any length. Several arrays, from different encoders, are compared by
+            the mean of their cosines; nouns then need `semantic_features`. With
+            ``affinity="precomputed"``, a graph of shape (n_images, n_images). Sparse features are
+            made dense.
         y : ignored
             Not used, present for scikit-learn's API.
         noun_features : array-like of shape (n_nouns, d) or sequence of such, optional

@@ -190,7 +190,10 @@ def _with_copies(fit: Fit, originals: NDArray[np.intp]) -> Fit:
 
 def _count(graphs: list[csr_array], options: FitOptions) -> ClusterCount:
     return count_clusters(
-        normalized_mean(graphs), random_state=options.rng, n_threads=options.n_threads
+        normalized_mean(graphs),
+        random_state=options.rng,
+        n_threads=options.n_threads,
+        progress=options.progress,
     )
 
 

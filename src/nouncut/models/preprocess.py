@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +17,52 @@ from PIL import Image
 from nouncut.errors import ModelError
 
 # Increase it when the input of an image changes, so that stored features are not used again.
-PREPROCESSING_VERSION = 1
+PREPROCESSING_VERSION = 2
 # Larger resized images are never made as a whole.
 _MAX_PIXELS = 2**24
-_CONFIG_FILES = ("preprocessor_config.json", "processor_config.json")
-# Means and deviations that the processors of transformers use by default.
-_NORMALISATION = {
-    "CLIP": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
-    "Siglip": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+SETTINGS_FILES = ("preprocessor_config.json", "processor_config.json")
+_CLIP = {
+    "size": {"shortest_edge": 224},
+    "crop_size": 224,
+    "do_center_crop": True,
+    "resample": Image.Resampling.BICUBIC,
+    "image_mean": (0.48145466, 0.4578275, 0.40821073),
+    "image_std": (0.26862954, 0.26130258, 0.27577711),
 }
+_SQUARE = {
+    "size": {"height": 224, "width": 224},
+    "resample": Image.Resampling.BILINEAR,
+    "image_mean": (0.5, 0.5, 0.5),
+    "image_std": (0.5, 0.5, 0.5),
+}
+_IMAGENET = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}
+# What the image processors of transformers use where a file says nothing.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "Bit": _CLIP,
+    "CLIP": _CLIP,
+    "ChineseCLIP": _CLIP,
+    "ConvNext": {
+        **_SQUARE,
+        "size": {"shortest_edge": 384},
+        "crop_pct": 224 / 256,
+        "resample": Image.Resampling.BICUBIC,
+    },
+    "DINOv3ViT": {**_SQUARE, **_IMAGENET},
+    "DeiT": {
+        **_SQUARE,
+        "size": {"height": 256, "width": 256},
+        "crop_size": 224,
+        "do_center_crop": True,
+        "resample": Image.Resampling.BICUBIC,
+    },
+    "Siglip": {**_SQUARE, "resample": Image.Resampling.BICUBIC},
+    "Siglip2": {"patch_size": 16, "max_num_patches": 256, **_SQUARE},
+    "ViT": _SQUARE,
+}
+# Families in which one number for the size is the shortest edge; in others it is both edges.
+_SHORTEST_EDGE = ("Bit", "CLIP", "ChineseCLIP", "ConvNext", "Siglip")
+# From this size on, ConvNeXt does not crop.
+_CONVNEXT_UNCROPPED = 384
 
 
 @dataclass(frozen=True)
@@ -35,6 +73,16 @@ class ImagePreprocessing:
     crop: tuple[int, int] | None
     resample: Image.Resampling
     levels: NDArray[np.float32]
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Height and width of the model's input, if all images have the same."""
+        return self.crop or (None if isinstance(self.size, int) else self.size)
+
+    @property
+    def short_side(self) -> int | None:
+        """Pixels that the short side of an image is scaled to; None if it is not scaled."""
+        return max(self.size) if isinstance(self.size, tuple) else self.size
 
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
         """Prepare one image."""
@@ -63,6 +111,11 @@ class PatchPreprocessing:
     resample: Image.Resampling
     levels: NDArray[np.float32]
 
+    @property
+    def short_side(self) -> int:
+        """Pixels that the short side of an image is scaled to, at most."""
+        return math.ceil(self.patch * math.sqrt(self.most_patches))
+
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
         """Prepare one image."""
         rows, columns = patch_grid(image.height, image.width, self.patch, self.most_patches)
@@ -75,14 +128,25 @@ class PatchPreprocessing:
         return packed
 
 
-def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
-    """Read the preprocessing of a model's images from its folder."""
-    path = _settings_file(folder)
+def settings_file(folder: Path) -> Path:
+    """Return the file with the preprocessing of a model's images."""
+    for name in SETTINGS_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    raise ModelError(
+        f"{str(folder)!r} has no preprocessor_config.json, which describes the preprocessing of "
+        "images: save the model's image processor there with save_pretrained of transformers."
+    )
+
+
+def read_preprocessing(path: Path) -> ImagePreprocessing | PatchPreprocessing:
+    """Read the preprocessing of a model's images from its file."""
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
         # Newer processors store the settings for images and texts in one file.
-        return _preprocessing(settings.get("image_processor", settings))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        settings = settings.get("image_processor", settings)
+        return _preprocessing(_from_open_clip(settings) if "mean" in settings else settings)
+    except (AttributeError, KeyError, OSError, TypeError, ValueError, RecursionError) as error:
         raise ModelError(
             f"nouncut does not know the preprocessing in {str(path)!r} ({error}). Choose a `model` "
             "whose size is 'shortest_edge' with a centre crop, or 'height' and 'width'."
@@ -91,20 +155,51 @@ def read_preprocessing(folder: Path) -> ImagePreprocessing | PatchPreprocessing:
 
 def _preprocessing(settings: Mapping[str, Any]) -> ImagePreprocessing | PatchPreprocessing:
     kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type", ""))
-    levels = _levels(settings, kind)
-    if kind.startswith("Siglip2") or "max_num_patches" in settings:
+    family = re.sub(r"(ImageProcessor|FeatureExtractor).*$", "", kind)
+    settings = {**_DEFAULTS.get(family, {}), **settings}
+    if family == "ConvNext":
+        settings = _from_convnext(settings)
+    levels = _levels(settings)
+    if "max_num_patches" in settings:
         return PatchPreprocessing(
-            patch=int(settings.get("patch_size", 16)),
-            most_patches=int(settings.get("max_num_patches", 256)),
-            resample=Image.Resampling(settings.get("resample", Image.Resampling.BILINEAR)),
+            patch=int(settings["patch_size"]),
+            most_patches=int(settings["max_num_patches"]),
+            resample=Image.Resampling(settings["resample"]),
             levels=levels,
         )
-    return ImagePreprocessing(
-        size=_resize_size(settings),
-        crop=_crop_size(settings, kind),
-        resample=Image.Resampling(settings.get("resample", Image.Resampling.BICUBIC)),
-        levels=levels,
-    )
+    size = _resize_size(settings, is_square=bool(family) and family not in _SHORTEST_EDGE)
+    crop = _crop_size(settings)
+    if crop is None and not isinstance(size, tuple):
+        raise ValueError("its images keep different shapes")
+    return ImagePreprocessing(size, crop, Image.Resampling(settings["resample"]), levels)
+
+
+def _from_convnext(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the size and the cropped share of ConvNeXt as other processors do."""
+    size = settings["size"]
+    edge = size if isinstance(size, int) else int(size["shortest_edge"])
+    if edge >= _CONVNEXT_UNCROPPED:
+        return {**settings, "size": {"height": edge, "width": edge}}
+    resized = {"shortest_edge": int(edge / settings["crop_pct"])}
+    return {**settings, "size": resized, "crop_size": edge, "do_center_crop": True}
+
+
+def _from_open_clip(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the settings of OpenCLIP as transformers does."""
+    size = settings["size"]
+    height, width = (size, size) if isinstance(size, int) else size
+    mode = settings.get("resize_mode", "shortest")
+    if mode not in ("shortest", "squash") or (mode == "shortest" and height != width):
+        raise ValueError(f"resize_mode is {mode!r}")
+    fitted = {"shortest_edge": height} if mode == "shortest" else {"height": height, "width": width}
+    return {
+        "size": fitted,
+        "crop_size": {"height": height, "width": width},
+        "do_center_crop": mode == "shortest",
+        "resample": Image.Resampling[str(settings.get("interpolation", "bicubic")).upper()],
+        "image_mean": settings["mean"],
+        "image_std": settings["std"],
+    }
 
 
 def normalised_pixels(image: Image.Image, levels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -131,22 +226,24 @@ def patch_grid(height: int, width: int, patch: int, most_patches: int) -> tuple[
     return grid(low)
 
 
-def _settings_file(folder: Path) -> Path:
-    for name in _CONFIG_FILES:
-        if (folder / name).is_file():
-            return folder / name
-    raise ModelError(
-        f"{str(folder)!r} has no preprocessor_config.json, which describes the preprocessing of "
-        "images: save the model's image processor there with save_pretrained of transformers."
-    )
+def unpack_patches(packed: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Return the inputs of a "NaFlex" model: patches, their mask, and the shape of their grid."""
+    patches = packed[:, :, :-1].transpose(0, 2, 3, 1)
+    shapes = packed[:, 0, -1, :2].astype(np.int64)
+    numbers = np.arange(patches.shape[1])
+    return {
+        "pixel_values": patches.reshape(*patches.shape[:2], -1),
+        "pixel_attention_mask": (numbers < shapes.prod(axis=1, keepdims=True)).astype(np.int32),
+        "spatial_shapes": shapes,
+    }
 
 
-def _resize_size(settings: Mapping[str, Any]) -> tuple[int, int] | int | None:
+def _resize_size(settings: Mapping[str, Any], is_square: bool) -> tuple[int, int] | int | None:
     if not settings.get("do_resize", True):
         return None
     size = settings["size"]
     if isinstance(size, int):
-        return size
+        return (size, size) if is_square else size
     if "height" in size:
         return int(size["height"]), int(size["width"])
     if size.get("longest_edge"):
@@ -154,25 +251,21 @@ def _resize_size(settings: Mapping[str, Any]) -> tuple[int, int] | int | None:
     return int(size["shortest_edge"])
 
 
-def _crop_size(settings: Mapping[str, Any], kind: str) -> tuple[int, int] | None:
-    if settings.get("do_center_crop", kind.startswith("CLIP")):
-        crop = settings["crop_size"]
-        return (crop, crop) if isinstance(crop, int) else (int(crop["height"]), int(crop["width"]))
-    if not isinstance(_resize_size(settings), tuple):
-        raise ValueError("its images keep different shapes")
-    return None
+def _crop_size(settings: Mapping[str, Any]) -> tuple[int, int] | None:
+    if not settings.get("do_center_crop", False):
+        return None
+    crop = settings["crop_size"]
+    return (crop, crop) if isinstance(crop, int) else (int(crop["height"]), int(crop["width"]))
 
 
-def _levels(settings: Mapping[str, Any], kind: str) -> NDArray[np.float32]:
+def _levels(settings: Mapping[str, Any]) -> NDArray[np.float32]:
     levels = np.tile(np.arange(256, dtype=np.float64), (3, 1))
     if settings.get("do_rescale", True):
         levels *= settings.get("rescale_factor", 1 / 255)
     scaled = levels.astype(np.float32)
     if settings.get("do_normalize", True):
-        family = "Siglip" if kind.startswith("Siglip") else "CLIP"
-        means, deviations = _NORMALISATION[family]
-        mean = np.array(settings.get("image_mean", means), dtype=np.float32)
-        deviation = np.array(settings.get("image_std", deviations), dtype=np.float32)
+        mean = np.array(settings["image_mean"], dtype=np.float32)
+        deviation = np.array(settings["image_std"], dtype=np.float32)
         scaled = (scaled - mean[:, None]) / deviation[:, None]
     return scaled
 

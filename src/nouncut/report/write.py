@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,8 +34,8 @@ def write_report(
 
     The page loads nothing from a network and runs no scripts but its own, whatever files and
     clusters are called. Thumbnails are kept in the run directory, so a report can be written again
-    quickly, even without the original images. Above 10,000 images, the page loads most thumbnails
-    from that folder.
+    quickly, even without the original images; runs in the same folder share them. Above 10,000
+    images, the page loads most thumbnails from that folder.
 
     Parameters
     ----------
@@ -100,6 +102,7 @@ class _ThumbnailMaker:
 
     def __init__(self, run: Run, page: Page, progress: Progress | None, n_jobs: int | None) -> None:
         self.folder, self.plan, self.n_jobs = run.directory / THUMBNAILS, page.plan, n_jobs
+        self.known_folders = _thumbnails_beside(run.directory)
         self.progress = progress
         self.shown_originals = {
             row: Original(image.path, image.content)
@@ -123,6 +126,8 @@ class _ThumbnailMaker:
     def _make(self, originals: dict[int, Original], side: int) -> dict[int, Thumbnail]:
         if not originals:
             return {}
+        for folder in self.known_folders:
+            _link_known(originals.values(), folder / str(side), self.folder / str(side))
         return make_thumbnails(
             originals,
             self.folder,
@@ -136,6 +141,24 @@ class _ThumbnailMaker:
         self.done += n_done
         if self.progress is not None and n_done + n_under_way:
             self.progress(_STAGE, self.done + n_under_way, self.total)
+
+
+def _thumbnails_beside(directory: Path) -> list[Path]:
+    """Return the thumbnails of other runs in the same folder: often runs of the same images."""
+    found = directory.absolute().parent.glob(f"*/{THUMBNAILS}")
+    return [folder for folder in sorted(found) if folder.parent != directory.absolute()]
+
+
+def _link_known(originals: Iterable[Original], source: Path, folder: Path) -> None:
+    """Link the thumbnails that another folder has and this one lacks."""
+    if not source.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {entry.name for entry in os.scandir(source) if entry.is_file(follow_symlinks=False)}
+    for name in known.intersection(f"{original.content}.webp" for original in originals):
+        # Some drives have no links: the thumbnail is then made again.
+        with suppress(OSError):
+            os.link(source / name, folder / name)
 
 
 def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:

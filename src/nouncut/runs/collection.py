@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import unit_rows
-from nouncut.errors import InputError, ParameterError, printable_path
-from nouncut.images.find import ImageScan, scan_images
+from nouncut.errors import InputError, printable_path
 from nouncut.method.copies import find_originals
-from nouncut.models.choose import ChosenEncoder, load_encoder
-from nouncut.models.precomputed import read_features
-from nouncut.runs.encode import ImageSet, encode_missing, hash_images
-from nouncut.runs.job import Job
-
-FEATURE_SUFFIXES = frozenset({".npy", ".npz", ".parquet", ".safetensors"})
-
-
-@dataclass(frozen=True)
-class FeatureFile:
-    """Features that came from a file, with the names of their rows."""
-
-    path: Path
-    features: NDArray[np.float32]
-    names: tuple[str, ...]
+from nouncut.models.choose import ChosenEncoder
+from nouncut.models.encoder import ImageEncoder
+from nouncut.runs.encode import EncodedImages
+from nouncut.runs.image_set import ImageSet
+from nouncut.runs.looks import centred_features
+from nouncut.runs.sources import FeatureFile, Source
 
 
 @dataclass(frozen=True)
@@ -57,93 +43,41 @@ class Collection:
     center: NDArray[np.float32] | None = None
     view: WordView | None = None
     model: ChosenEncoder | None = None
+    # What compared the images with each other, if it was not the model.
+    looks: tuple[ImageEncoder, ...] = ()
     n_encoded: int = 0
 
     def __len__(self) -> int:
         return len(self.images.paths)
 
 
-def as_paths(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
-    """Return one path or several as absolute paths."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.path.abspath(path) for path in given]
-
-
-def open_sources(sources: Sequence[AnyPath]) -> ImageScan | FeatureFile:
-    """Find images or read features, so that mistakes show before anything is written."""
-    if any(is_feature_file(source) for source in sources):
-        return _open_features(sources)
-    return scan_images(sources)
-
-
-def is_feature_file(path: AnyPath) -> bool:
-    """Return whether a path names a file of features rather than images."""
-    return Path(path).suffix.lower() in FEATURE_SUFFIXES and not Path(path).is_dir()
-
-
-def count_images(source: ImageScan | FeatureFile) -> int:
-    """Return how many images a source has at most."""
-    return len(source.names if isinstance(source, FeatureFile) else source.files)
-
-
-def check_enough(n_images: int, n_clusters: int | Literal["auto"]) -> None:
-    """Raise unless there are enough images for the clusters."""
-    if n_images < 2:
-        raise InputError("Only one image can be opened, and two is the minimum. Add images.")
-    if n_clusters != "auto" and n_clusters > n_images:
-        raise ParameterError(
-            f"`n_clusters` is {n_clusters:,}, but there are only {n_images:,} images: ask for "
-            "fewer."
-        )
-
-
-def load_model(source: ImageScan | FeatureFile, job: Job) -> ChosenEncoder | None:
-    """Load the model; features from a file have one only if the user names it."""
-    name = job.settings.model
-    if isinstance(source, FeatureFile) and name == "auto":
-        return None
-    job.progress("loading the model", 0, 1)
-    chosen = load_encoder(name)
-    job.progress("loading the model", 1, 1)
-    return chosen
-
-
-def list_images(source: ImageScan | FeatureFile, job: Job) -> ImageSet:
-    """Hash the image files, or list the rows of a file of features."""
-    if isinstance(source, FeatureFile):
-        return ImageSet(source.names, None, ())
-    return hash_images(source, progress=job.progress, n_jobs=job.n_jobs)
-
-
-def read_collection(
-    source: ImageScan | FeatureFile,
+def collect_features(
+    source: Source,
     images: ImageSet,
     chosen: ChosenEncoder | None,
-    job: Job,
     center: NDArray[Any] | None = None,
 ) -> Collection:
-    """Encode the images without features, and read the features of all.
+    """Read the features of all images; those of image files are in the store by now.
 
     New images need the `center` of the images that they are compared with.
     """
     if isinstance(source, FeatureFile):
         return _read_feature_file(source, images, chosen, center)
-    if chosen is None:
+    if chosen is None or not isinstance(images, EncodedImages):
         raise InputError(
             "This run was made from a file of features. Pass a file of features, not images."
         )
-    encoder = chosen.encoder
-    encoded = encode_missing(images, encoder, job.store, progress=job.progress, n_jobs=job.n_jobs)
-    if encoder.centers_visual and center is None:
-        center = encoded.visual_center()
+    parts, semantic = images.features()
+    visual, center = centred_features(parts, images.looks or (chosen.encoder,), center)
     return Collection(
         source="images",
-        images=encoded,
-        visual=encoded.visual(center),
-        semantic=encoded.semantic(),
+        images=images,
+        visual=visual,
+        semantic=semantic,
         center=center,
         model=chosen,
-        n_encoded=encoded.n_encoded,
+        looks=images.looks,
+        n_encoded=images.n_encoded,
     )
 
 
@@ -172,6 +106,8 @@ def share_features_of_copies(collection: Collection, originals: NDArray[np.intp]
     The same image in another batch may have features that differ in their last digits.
     """
     semantic = collection.semantic
+    if np.array_equal(originals, np.arange(len(originals))):
+        return collection
     return replace(
         collection,
         visual=collection.visual[originals],
@@ -189,26 +125,6 @@ def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> WordVi
     return WordView(center.astype(np.float32), basis[:rank].T.astype(np.float32))
 
 
-def _open_features(sources: Sequence[AnyPath]) -> FeatureFile:
-    if len(sources) > 1:
-        raise InputError("Pass one file of features, and no images with it.")
-    path = Path(sources[0])
-    if not path.exists():
-        raise InputError(f"{printable_path(path)} does not exist. Check the spelling.")
-    table = read_features(path)
-    features = np.ascontiguousarray(table.features, dtype=np.float32)
-    finite = np.isfinite(features).all(axis=1)
-    if not finite.all():
-        raise InputError(
-            f"{printable_path(path)}: {np.count_nonzero(~finite):,} rows hold values that are not "
-            f"finite numbers, the first of them row {np.argmin(finite)} (counted from 0). Remove "
-            "these rows."
-        )
-    return FeatureFile(
-        path, features, table.names or tuple(f"row {i}" for i in range(len(features)))
-    )
-
-
 def _read_feature_file(
     source: FeatureFile,
     images: ImageSet,
@@ -224,8 +140,7 @@ def _read_feature_file(
             f"{printable_path(source.path)}: rows of {features.shape[1]} numbers are not from "
             f"{encoder.name}, whose rows have {encoder.image_dim}. Pass the `model` that made them."
         )
-    visual, semantic = encoder.visual(features), encoder.semantic(features)
-    if encoder.centers_visual:
-        center = visual.mean(axis=0) if center is None else center
-        visual = visual - center
+    # A view of the features would be changed by centring.
+    rows, semantic = encoder.visual(features), encoder.semantic(features)
+    visual, center = centred_features([np.array(rows)], (encoder,), center)
     return Collection("features", images, visual, semantic, center, model=chosen)

@@ -58,6 +58,10 @@ def result_manifest(
     return {
         "source_kind": collection.source,
         "model": _model(collection),
+        "looks": [
+            {"name": encoder.name, "fingerprint": encoder.fingerprint}
+            for encoder in collection.looks
+        ],
         "nouns": {
             "candidates": len(vocabulary.words) if vocabulary else 0,
             "words": groups.nouns.words if groups.nouns else [],

@@ -1,39 +1,35 @@
-"""Images and nouns into stored features; nothing is encoded twice."""
+"""Images into stored features; nothing is encoded twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
-from nouncut.compute.threads import count_threads, run_tasks
-from nouncut.errors import ImageError, InputError, printable_path
-from nouncut.images.find import ImageScan, SkippedFile, scan_images
-from nouncut.images.hashing import content_hash
+from nouncut.compute.threads import count_threads
+from nouncut.errors import ImageError, ParameterError
+from nouncut.images.find import SkippedFile, scan_images
+from nouncut.images.open import DECODE_MARGIN
 from nouncut.images.read_ahead import load_ahead
-from nouncut.models.encoder import Encoder
-from nouncut.store.store import FeatureStore, text_key
-from nouncut.words.prompts import check_prompts, fill_template
+from nouncut.models.encoder import Encoder, ImageEncoder
+from nouncut.runs.batches import batch_ends, seconds_per_item
+from nouncut.runs.image_set import ImageSet, check_any_opens, hash_images
+from nouncut.store.store import FeatureStore
 
-# Few enough that a killed run loses only seconds of work.
-_IMAGES_AT_ONCE = 64
-_TEXTS_AT_ONCE = 8192
+# Images are encoded in whole groups, so that features depend neither on the number of threads nor
+# on when a trial ended: models may round differently in batches of other sizes.
+_GROUP = 8
+# Several groups at once keep all threads busy. More images would only take memory, and a killed run
+# would lose more work.
+_PER_THREAD, _LEAST, _MOST = 2 * _GROUP, 4 * _GROUP, 32 * _GROUP
 _ROWS_AT_ONCE = 4096
-
-
-@dataclass(frozen=True)
-class ImageSet:
-    """Images in the order of their features; hashes identify their contents."""
-
-    paths: tuple[str | Path, ...]
-    hashes: tuple[str, ...] | None = field(repr=False)
-    skipped: tuple[SkippedFile, ...]
+_STAGE = "encoding images"
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,10 @@ class EncodedImages(ImageSet):
 
     paths: tuple[Path, ...]
     n_encoded: int
-    encoder: Encoder = field(repr=False)
+    encoder: ImageEncoder = field(repr=False)
     store: FeatureStore = field(repr=False)
+    # Encoders that compare images with each other, if it is not `encoder`.
+    looks: tuple[ImageEncoder, ...] = field(repr=False, default=())
 
     def visual(self, center: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the features for comparing images.
@@ -71,7 +69,7 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, d)
             Visual features.
         """
-        features = self._read(self.encoder.visual)
+        (features,) = self._read(self.encoder, self.encoder.visual)
         if self.encoder.centers_visual:
             features -= features.mean(axis=0, dtype=np.float64) if center is None else center
         return features
@@ -84,7 +82,8 @@ class EncodedImages(ImageSet):
         ndarray of shape (d,)
             The mean.
         """
-        return np.asarray(self._read(self.encoder.visual).mean(axis=0, dtype=np.float64))
+        (features,) = self._read(self.encoder, self.encoder.visual)
+        return np.asarray(features.mean(axis=0, dtype=np.float64))
 
     def semantic(self) -> NDArray[np.float32]:
         """Return the features for comparing images with nouns.
@@ -94,18 +93,48 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, text_dim)
             Semantic features.
         """
-        return self._read(self.encoder.semantic)
+        (features,) = self._read(self.encoder, self._semantic_view())
+        return features
 
-    def _read(self, view: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
-        space, store = image_space(self.encoder), self.store
-        batches = _batches(self.hashes or (), _ROWS_AT_ONCE)
-        parts = (view(store.read(space, list(keys))) for keys in batches)
-        return np.concatenate([part.astype(np.float32, copy=False) for part in parts])
+    def features(self) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
+        """Return visual features before centring, one array per encoder, and semantic features.
+
+        Returns
+        -------
+        tuple of list of ndarray, and ndarray
+            Of shape (n_images, d) and (n_images, text_dim).
+        """
+        if not self.looks:
+            views = self.encoder.visual, self._semantic_view()
+            visual, semantic = self._read(self.encoder, *views)
+            return [visual], semantic
+        return [self._read(looks, looks.visual)[0] for looks in self.looks], self.semantic()
+
+    def _semantic_view(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        if isinstance(self.encoder, Encoder):
+            return self.encoder.semantic
+        raise ParameterError(
+            f"{self.encoder.name} encodes images alone: words need a `model` that reads texts."
+        )
+
+    def _read(
+        self, encoder: ImageEncoder, *views: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> list[NDArray[np.float32]]:
+        keys = self.hashes or ()
+        arrays: list[NDArray[np.float32]] = []
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            rows = self.store.read(image_space(encoder), keys[start : start + _ROWS_AT_ONCE])
+            parts = [view(rows) for view in views]
+            if not arrays:
+                arrays = [np.empty((len(keys), part.shape[1]), np.float32) for part in parts]
+            for array, part in zip(arrays, parts, strict=True):
+                array[start : start + len(part)] = part
+        return arrays
 
 
 def encode_images(
     paths: AnyPath | Iterable[AnyPath],
-    encoder: Encoder,
+    encoder: ImageEncoder,
     store: FeatureStore | None = None,
     *,
     progress: Progress | None = None,
@@ -121,8 +150,8 @@ def encode_images(
     ----------
     paths : path or iterable of path
         What `nouncut.images.find.scan_images` takes.
-    encoder : Encoder
-        The model.
+    encoder : ImageEncoder
+        The model; an `Encoder` for semantic features.
     store : FeatureStore, optional
         Where features are kept; the user's cache by default.
     progress : callable, optional
@@ -159,159 +188,119 @@ def encode_images(
     (2, 0, (2, 1000))
     """
     store = store or FeatureStore()
-    images = hash_images(scan_images(paths), progress=progress, n_jobs=n_jobs)
-    return encode_missing(images, encoder, store, progress=progress, n_jobs=n_jobs)
+    images = hash_images(scan_images(paths), store, progress=progress, n_jobs=n_jobs)
+    return ImageEncoding(images, encoder, store, progress=progress, n_jobs=n_jobs).finish()
 
 
-def hash_images(
-    scan: ImageScan, *, progress: Progress | None = None, n_jobs: int | None = -1
-) -> ImageSet:
-    """Hash the contents of image files; those that cannot be read are skipped."""
-    hashes: dict[Path, str] = {}
-    unreadable: list[SkippedFile] = []
+class Trial(NamedTuple):
+    """What a short trial has shown about the files that are left."""
 
-    def read(path: Path) -> None:
-        try:
-            hashes[path] = content_hash(path)
-        except ImageError as error:
-            unreadable.append(SkippedFile(path, error.reason))
-
-    report, files = progress or silent, scan.files
-    for start in range(0, len(files), _ROWS_AT_ONCE):
-        run_tasks(read, files[start : start + _ROWS_AT_ONCE], count_threads(n_jobs))
-        report("reading files", min(len(files), start + _ROWS_AT_ONCE), len(files))
-    paths = tuple(path for path in files if path in hashes)
-    skipped = (*scan.skipped, *sorted(unreadable, key=lambda file: str(file.path)))
-    return ImageSet(paths, tuple(hashes[path] for path in paths), skipped)
+    share_opened: float
+    seconds_per_file: float
+    # Size of a prepared image.
+    n_bytes: int
 
 
-def missing_images(images: ImageSet, encoder: Encoder, store: FeatureStore) -> list[int]:
-    """Return the positions of images without stored features, each content once."""
-    return list(store.missing(image_space(encoder), images.hashes or ()))
+class ImageEncoding:
+    """Encodes the images without stored features; those that cannot be opened are skipped.
 
-
-def encode_missing(
-    images: ImageSet,
-    encoder: Encoder,
-    store: FeatureStore,
-    *,
-    progress: Progress | None = None,
-    n_jobs: int | None = -1,
-) -> EncodedImages:
-    """Encode the images without stored features; those that cannot be opened are skipped."""
-    hashes = images.hashes or ()
-    missing = missing_images(images, encoder, store)
-    todo = {Path(images.paths[i]): hashes[i] for i in missing}
-    broken: list[SkippedFile] = []
-    n_encoded = 0
-    batches = _prepared_batches(list(todo), encoder, progress or silent, count_threads(n_jobs))
-    for good, bad in batches:
-        broken.extend(bad)
-        if good:
-            rows = encoder.encode_prepared(np.stack([array for _, array in good]))
-            store.append(image_space(encoder), [todo[path] for path, _ in good], rows)
-            n_encoded += len(good)
-    kept, skipped = _without_broken(images, {todo[file.path]: file.reason for file in broken})
-    return EncodedImages(
-        tuple(Path(images.paths[i]) for i in kept),
-        tuple(hashes[i] for i in kept),
-        (*images.skipped, *skipped),
-        n_encoded,
-        encoder,
-        store,
-    )
-
-
-def encode_nouns(
-    nouns: Sequence[str],
-    prompts: Sequence[str],
-    encoder: Encoder,
-    store: FeatureStore | None = None,
-    *,
-    progress: Progress | None = None,
-) -> list[NDArray[np.float32]]:
-    """Encode nouns with prompts around them.
-
-    Parameters
-    ----------
-    nouns : sequence of str
-        Words.
-    prompts : sequence of str
-        Templates, each with one ``{}`` for the noun; "{}" is the noun alone.
-    encoder : Encoder
-        The model.
-    store : FeatureStore, optional
-        Where features are kept; the user's cache by default.
-    progress : callable, optional
-        Called with the stage ("encoding nouns"), the number of texts done and the total.
-
-    Returns
-    -------
-    list of ndarray of shape (n_nouns, text_dim)
-        Unit rows, one array per prompt.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from nouncut import encode_nouns
-    >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.store.store import FeatureStore
-    >>> encoder = load_encoder("mini", device="cpu").encoder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     features = encode_nouns(["cat", "dog"], ["{}", "a {}."], encoder, FeatureStore(folder))
-    >>> len(features), features[0].shape
-    (2, (2, 384))
+    Files are taken in random order, so that the first of them tell how long all will take.
     """
-    store = store or FeatureStore()
-    report = progress or silent
-    space = _text_space(encoder)
-    missing = missing_texts(nouns, prompts, encoder, store)
-    done = 0
-    for part in _batches(missing, _TEXTS_AT_ONCE):
-        store.append(space, [text_key(text) for text in part], encoder.encode_texts(part))
-        done += len(part)
-        report("encoding nouns", done, len(missing))
-    return [store.read(space, [text_key(text) for text in part]) for part in _fill(prompts, nouns)]
+
+    def __init__(
+        self,
+        images: ImageSet,
+        encoder: ImageEncoder,
+        store: FeatureStore,
+        *,
+        progress: Progress | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self._images, self._encoder, self._store = images, encoder, store
+        self._report = progress or silent
+        missing = store.missing(image_space(encoder), images.hashes or ())
+        self._todo: list[int] = np.random.default_rng(0).permutation(missing).tolist()
+        self._n_threads = count_threads(n_jobs) if missing else 1
+        self.images_at_once = min(max(_LEAST, _PER_THREAD * self._n_threads), _MOST)
+        self._ends = batch_ends(len(missing), _GROUP, self.images_at_once)
+        self.n_encoded = self._n_opened = self._n_bytes = 0
+        self._waiting: list[tuple[str, NDArray[Any]]] = []
+        self._broken: dict[str, str] = {}
+
+    @property
+    def n_left(self) -> int:
+        """Number of files that are still to be opened."""
+        return len(self._todo) - self._n_opened
+
+    def try_some(self, seconds: float) -> Trial:
+        """Encode some images, for about this long after the model is loaded."""
+        pace = seconds_per_item(self._run_batch, seconds)
+        share = 1 - len(self._broken) / max(1, self._n_opened)
+        return Trial(share, pace, self._n_bytes)
+
+    def finish(self) -> EncodedImages:
+        """Encode the rest, and return all images that have features."""
+        self._run(len(self._todo))
+        hashes = self._images.hashes or ()
+        kept, skipped = _without_broken(self._images, self._broken)
+        return EncodedImages(
+            tuple(Path(self._images.paths[i]) for i in kept),
+            tuple(hashes[i] for i in kept),
+            (*self._images.skipped, *skipped),
+            self.n_encoded,
+            self._encoder,
+            self._store,
+        )
+
+    def _run_batch(self) -> int:
+        before = self._n_opened
+        self._run(next((end for end in self._ends if end > before), before))
+        return self._n_opened - before
+
+    def _run(self, end: int) -> None:
+        """Open and encode files up to a position."""
+        first, hashes, ends = self._n_opened, self._images.hashes or (), set(self._ends)
+        todo = self._todo[first:end]
+        if todo and not first:
+            self._report(_STAGE, 0, len(self._todo))
+        paths = [self._images.paths[i] for i in todo]
+        side = self._encoder.input_side
+        loaded = load_ahead(
+            paths,
+            self._encoder.prepare,
+            n_threads=self._n_threads,
+            ahead=self.images_at_once,
+            min_side=None if side is None else DECODE_MARGIN * side,
+        )
+        for position, result in loaded:
+            key = hashes[todo[position]]
+            if isinstance(result, ImageError):
+                self._broken[key] = result.reason
+            else:
+                self._waiting.append((key, result))
+            if first + position + 1 in ends:
+                self._n_opened = first + position + 1
+                self._encode_waiting()
+                self._report(_STAGE, self._n_opened, len(self._todo))
+
+    def _encode_waiting(self) -> None:
+        """Encode whole groups of the images that wait; at the end, all of them."""
+        n = len(self._waiting) if not self.n_left else len(self._waiting) // _GROUP * _GROUP
+        if not n:
+            return
+        keys = [key for key, _ in self._waiting[:n]]
+        batch = np.stack([array for _, array in self._waiting[:n]])
+        # The single arrays need as much memory as the batch.
+        del self._waiting[:n]
+        self._n_bytes = batch.nbytes // n
+        rows = self._encoder.encode_prepared(batch)
+        self._store.append(image_space(self._encoder), keys, rows)
+        self.n_encoded += n
 
 
-def missing_texts(
-    nouns: Sequence[str], prompts: Sequence[str], encoder: Encoder, store: FeatureStore
-) -> list[str]:
-    """Return the filled prompts without stored features, each once."""
-    texts = list(dict.fromkeys(text for part in _fill(prompts, nouns) for text in part))
-    keys = [text_key(text) for text in texts]
-    return [texts[i] for i in store.missing(_text_space(encoder), keys)]
-
-
-def image_space(encoder: Encoder) -> str:
+def image_space(encoder: ImageEncoder) -> str:
     """Return the name of the encoder's image features in the store."""
     return f"images {encoder.fingerprint}"
-
-
-def _text_space(encoder: Encoder) -> str:
-    return f"texts {encoder.fingerprint}"
-
-
-def _fill(prompts: Sequence[str], nouns: Sequence[str]) -> list[list[str]]:
-    return [fill_template(template, nouns) for template in check_prompts(prompts)]
-
-
-def _prepared_batches(
-    files: Sequence[Path], encoder: Encoder, report: Progress, n_threads: int
-) -> Iterator[tuple[list[tuple[Path, NDArray[Any]]], list[SkippedFile]]]:
-    """Yield batches of prepared images, with the files that could not be opened."""
-    good: list[tuple[Path, NDArray[Any]]] = []
-    bad: list[SkippedFile] = []
-    loaded = load_ahead(files, encoder.prepare, n_threads=n_threads, ahead=2 * _IMAGES_AT_ONCE)
-    for position, result in loaded:
-        if isinstance(result, ImageError):
-            bad.append(SkippedFile(files[position], result.reason))
-        else:
-            good.append((files[position], result))
-        if len(good) == _IMAGES_AT_ONCE or position == len(files) - 1:
-            yield good, bad
-            report("encoding images", position + 1, len(files))
-            good, bad = [], []
 
 
 def _without_broken(
@@ -325,15 +314,5 @@ def _without_broken(
         for path, key in zip(images.paths, hashes, strict=True)
         if key in reasons
     ]
-    if not kept:
-        first = (*images.skipped, *skipped)[0]
-        raise InputError(
-            f"None of {len(hashes)} image files can be opened; the first, "
-            f"{printable_path(first.path)}: {first.reason}."
-        )
+    check_any_opens(len(hashes), skipped)
     return kept, skipped
-
-
-def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -69,19 +69,16 @@ def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job
     nouns = None if n_clusters == "auto" else choose_nouns(collection, vocabulary, n_clusters, job)
     with job.stage("clustering"):
         model = _fit(collection, nouns, n_clusters, job)
-        return Groups(
-            model,
-            count or model.cluster_count_,
-            nouns,
-            names=_name(model, collection, vocabulary),
-            membership=cluster_membership(
-                model.embedding_,
-                model.cluster_centers_,
-                labels=model.labels_,
-                temperature=model.membership_temperature_,
-            ),
-            outliers=_single_outliers(model),
+        membership = cluster_membership(
+            model.embedding_,
+            model.cluster_centers_,
+            labels=model.labels_,
+            temperature=model.membership_temperature_,
         )
+        alone = _single_outliers(model)
+    with job.timed("naming groups"):
+        names = _name(model, collection, vocabulary, job)
+    return Groups(model, count or model.cluster_count_, nouns, names, membership, alone)
 
 
 def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job) -> ClusterCount:
@@ -89,10 +86,10 @@ def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job
     settings = job.settings
     by_words, nouns = settings.comparison == "words", None
     encoder = collection.model and collection.model.encoder
-    with job.stage("counting clusters"):
-        # A model that infers meaning from looks counts better by looks alone.
-        if encoder and (encoder.shares_space or by_words):
-            nouns = choose_nouns(collection, vocabulary, provisional_count(len(collection)), job)
+    # A model that infers meaning from looks counts better by looks alone.
+    if encoder and (encoder.shares_space or by_words):
+        nouns = choose_nouns(collection, vocabulary, provisional_count(len(collection)), job)
+    with job.stage("counting groups"):
         if collection.center is not None and not by_words:
             alike = _mean_cosine(collection.visual + collection.center)
             if alike > _ONE_KIND:
@@ -102,18 +99,21 @@ def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job
             None if settings.n_neighbors == "auto" else settings.n_neighbors,
             random_state=settings.random_state,
             n_threads=count_threads(job.n_jobs),
+            progress=job.progress,
         )
 
 
 def draw_map(groups: Groups, job: Job) -> NDArray[Any]:
     """Return the positions of the images on the map, (n_images, 2)."""
-    with job.stage("drawing the map"):
+    stage = "drawing the map"
+    with job.timed(stage):
         return map_images(
             groups.model.embedding_,
             groups.model.graph_,
             groups.model.labels_,
             random_state=job.settings.random_state,
             n_threads=count_threads(job.n_jobs),
+            progress=lambda _, done, total: job.progress(stage, done, total),
         )
 
 
@@ -152,11 +152,17 @@ def _tau(collection: Collection, job: Job) -> float | None:
 
 
 def _name(
-    model: NTKSpectralClustering, collection: Collection, vocabulary: Vocabulary | None
+    model: NTKSpectralClustering, collection: Collection, vocabulary: Vocabulary | None, job: Job
 ) -> list[ClusterName]:
     if vocabulary is None or collection.semantic is None:
         return [ClusterName(f"cluster {c + 1}", (), "", 0.0) for c in range(model.n_clusters_)]
-    return name_clusters(model.labels_, collection.semantic, vocabulary.words, vocabulary.features)
+    return name_clusters(
+        model.labels_,
+        collection.semantic,
+        vocabulary.words,
+        vocabulary.features,
+        progress=job.progress,
+    )
 
 
 def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:

@@ -29,15 +29,21 @@ class Job:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, and report its beginning and its end."""
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a stage that reports its own progress."""
         start = self.clock()
-        self.progress(name, 0, 1)
         yield
-        self.progress(name, 1, 1)
         took = self.clock() - start
-        self.seconds[name] = self.seconds.get(name, 0.0) + round(took, 3)
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + took, 3)
         _logger.info("%s took %.1f s", name, took)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage whose steps are not counted, and report its beginning and its end."""
+        with self.timed(name):
+            self.progress(name, 0, 1)
+            yield
+            self.progress(name, 1, 1)
 
 
 @contextmanager

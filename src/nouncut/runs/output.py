@@ -10,16 +10,15 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-
 from nouncut import __version__
 from nouncut.compute.file_names import safe_name
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, OutputError, printable_path
-from nouncut.runs.collection import Collection
 from nouncut.runs.directory import MANIFEST, explained, foreign_names
+from nouncut.runs.image_set import ImageSet
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.run import Run, open_run
+from nouncut.runs.sources import FeatureFile, Source
 from nouncut.runs.tables import path_texts
 
 FOLDER = "nouncut-runs"
@@ -55,24 +54,22 @@ def choose_output(source_name: str, digest: str, parent: Path) -> Path:
         return next(path for path in paths if _is_free(path))
 
 
-def content_digest(collection: Collection, digest: str) -> str:
-    """Hash of everything that decides a result: version, settings, model and images."""
-    chosen, images = collection.model, collection.images
-    found = hashlib.sha256(
-        repr((__version__, digest, chosen and chosen.encoder.fingerprint)).encode()
-    )
+def content_digest(
+    source: Source, images: ImageSet, fingerprints: Sequence[str], digest: str
+) -> str:
+    """Hash of everything that decides a result: version, settings, models and images."""
+    found = hashlib.sha256(repr((__version__, digest, *fingerprints)).encode())
     for path in path_texts(images.paths):
         found.update(path.encode() + b"\0")
     for file in images.skipped:
         found.update(repr((path_texts([file.path]), file.reason)).encode())
-    if images.hashes is None:
-        found.update(np.ascontiguousarray(collection.visual).tobytes())
-    else:
-        found.update("".join(images.hashes).encode())
+    if isinstance(source, FeatureFile):
+        found.update(source.features.data)
+    found.update("".join(images.hashes or ()).encode())
     return found.hexdigest()
 
 
-def earlier_run(directory: Path, content: str, n_encoded: int) -> Run | None:
+def earlier_run(directory: Path, content: str, n_encoded: int = 0) -> Run | None:
     """Return the finished run in a directory if it has the same content digest."""
     try:
         run = open_run(directory)

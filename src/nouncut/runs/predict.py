@@ -17,19 +17,18 @@ from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
-from nouncut.runs.collection import (
-    Collection,
-    WordView,
-    as_paths,
-    list_images,
-    load_model,
-    open_sources,
-    read_collection,
-)
+from nouncut.runs.collection import Collection, WordView, collect_features
 from nouncut.runs.contents import membership_columns
 from nouncut.runs.job import Job
+from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
+from nouncut.runs.sources import (
+    as_paths,
+    choose_model,
+    list_images,
+    open_sources,
+)
 from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, path_texts, table_of
 from nouncut.store.store import FeatureStore
 
@@ -107,7 +106,8 @@ def predict_images(
     ...     predict_images(run, path).table["cluster"].to_pylist() == run.labels.tolist()
     True
     """
-    settings = Settings(model=run.manifest["model"]["name"] or "auto")
+    looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
+    settings = Settings(model=run.manifest["model"]["name"] or "auto", looks=looks or None)
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
     queries = _read_queries(run, as_paths(paths), job)
     found = _place(run, queries, job)
@@ -122,19 +122,30 @@ def predict_images(
 
 def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
     """Return new images with features that can be compared with those of the run."""
-    model, source = run.manifest["model"], open_sources(sources)
-    chosen = load_model(source, job)
-    if (chosen and chosen.encoder.fingerprint) != model["fingerprint"]:
-        raise InputError(
-            f"{printable_path(run.directory)} was made with another version of {model['name']}, "
-            "whose features cannot be compared with this one's. Cluster the images again."
-        )
+    source = open_sources(sources)
+    chosen, looks = choose_model(source, job), choose_looks(source, job)
+    _check_versions(run, fingerprints(chosen, looks))
     center = run.array("center") if run.has_array("center") else None
-    queries = read_collection(source, list_images(source, job), chosen, job, center)
+    images = list_images(source, job)
+    if encoding := start_encoding(images, chosen, looks, job):
+        images = encoding.finish()
+    queries = collect_features(source, images, chosen, center)
     if run.has_array("view_basis") and queries.semantic is not None:
         view = WordView(run.array("view_center"), run.array("view_basis"))
         return replace(queries, visual=view(queries.semantic))
     return queries
+
+
+def _check_versions(run: Run, versions: list[str]) -> None:
+    """Raise if the models are not those of the run."""
+    models = [run.manifest["model"], *(run.manifest.get("looks") or ())]
+    known = [model for model in models if model["fingerprint"]]
+    if versions != [model["fingerprint"] for model in known]:
+        names = " and ".join(model["name"] for model in known) or "a model"
+        raise InputError(
+            f"{printable_path(run.directory)} was made with another version of {names}, "
+            "whose features cannot be compared with this one's. Cluster the images again."
+        )
 
 
 def _place(run: Run, queries: Collection, job: Job) -> Membership:

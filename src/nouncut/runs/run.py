@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
@@ -24,6 +22,9 @@ from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
 from nouncut.runs.renames import renamed_table, saved_names
 from nouncut.runs.tables import check_table, read_table, real_paths
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Read = TypeVar("Read")
 
@@ -200,6 +201,8 @@ class Run:
         Path or None
             None where there is none, such as for images on several drives.
         """
+        import pyarrow.compute as pc
+
         # The first and the last path in order share what all paths share.
         ends = pc.min_max(self.images["path"].slice(0, len(self.assignments))).as_py()
         try:
@@ -221,6 +224,8 @@ class Run:
         InputError
             If the run has no graph, or if it is damaged.
         """
+        from scipy.sparse import csr_array
+
         parts = tuple(self.array(f"graph_{part}") for part in ("data", "indices", "indptr"))
         n_images = len(self.assignments)
         try:

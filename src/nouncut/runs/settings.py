@@ -86,6 +86,21 @@ def _check_model(name: str, value: object) -> None:
         raise ParameterError(f"`{name}` must be the name or folder of a model; got {value!r}.")
 
 
+def _check_looks(name: str, value: Sequence[str] | None) -> None:
+    if isinstance(value, str) or (value is not None and not value):
+        raise ParameterError(f"`{name}` must be a list of models; got {value!r}.")
+    for model in value or ():
+        _check_model(name, model)
+
+
+def _parse_looks(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(model.strip() for model in text.split(","))
+
+
+def _show_looks(models: Sequence[str] | None) -> str:
+    return "the model" if models is None else ", ".join(models)
+
+
 def _check_one_of(choices: Sequence[str]) -> Callable[[str, object], None]:
     def check(name: str, value: object) -> None:
         if value is not None:
@@ -145,8 +160,8 @@ class Settings:
 
     Parameters
     ----------
-    n_clusters, model, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, solver, \
-noun_filter, compare
+    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, \
+solver, noun_filter, compare
         As for `nouncut.cluster_images`.
 
     Examples
@@ -164,7 +179,7 @@ noun_filter, compare
         int | Auto,
         Declaration(
             label="Number of clusters",
-            help="Number of clusters; auto finds it from the images.",
+            help="Number of groups; auto finds it from the images.",
             flags=("-k", "--clusters"),
             metavar="N|auto",
             parse=_parse_whole_or_auto,
@@ -182,6 +197,22 @@ noun_filter, compare
             check=_check_model,
         ),
     ] = "auto"
+    looks: Annotated[
+        tuple[str, ...] | None,
+        Declaration(
+            label="Looks compared by",
+            help="Another model that compares images with each other, while --model compares them "
+            "with words: DINOv2 or other image models, CLIP, or mini. Several, with commas between "
+            "them, count alike.",
+            flags=("--looks",),
+            metavar="MODEL,...",
+            option_type=str | None,
+            option_default=None,
+            parse=_parse_looks,
+            check=_check_looks,
+            show=_show_looks,
+        ),
+    ] = None
     vocabulary: Annotated[
         tuple[str, ...] | None,
         Declaration(
@@ -242,7 +273,7 @@ noun_filter, compare
         Declaration(
             label="Neighbours per image",
             help="Neighbours that every image keeps; auto is twice the root of the number of "
-            "images per cluster, at most 30.",
+            "images per group, at most 30.",
             flags=("--neighbors",),
             metavar="N|auto",
             parse=_parse_whole_or_auto,
@@ -300,6 +331,11 @@ noun_filter, compare
             declaration.check(name, getattr(self, name))
         if self.vocabulary is not None and self.lexicons != VISIBLE_LEXICONS:
             raise ParameterError("`vocabulary` and `lexicons` exclude each other: pass one.")
+        if self.looks is not None and self.comparison == "words":
+            raise ParameterError(
+                "`looks` compares images by how they look, but they are to be compared by words: "
+                "leave `looks` out, or pass `compare` as 'looks'."
+            )
 
     @property
     def comparison(self) -> Comparison:

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.checks import warn_user
 from nouncut.errors import ParameterError
+from nouncut.models.choose import ChosenEncoder
+from nouncut.models.encoder import Encoder
 from nouncut.runs.collection import Collection
-from nouncut.runs.encode import encode_nouns
+from nouncut.runs.encode_texts import PLAIN, TextEncoding, encode_nouns
 from nouncut.runs.job import Job
 from nouncut.runs.settings import Settings
-from nouncut.words.filters import positive_nouns
-from nouncut.words.nouns import NounFilter, load_nouns
+from nouncut.words.nouns import NounFilter, noun_words
 
-# Filters and names use nouns without a prompt around them: one text per noun instead of seven,
-# and the same names.
-PLAIN = ("{}",)
 # Vocabularies up to this size skip the noun filter.
 _FEW_WORDS = 1000
+_SHOWN_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def vocabulary_words(settings: Settings) -> list[str]:
     """Return the user's own words, else WordNet's nouns."""
     if settings.vocabulary is not None:
         return list(settings.vocabulary)
-    return [noun.word for noun in load_nouns(lexicons=settings.lexicons)]
+    return noun_words(lexicons=settings.lexicons)
 
 
 def chosen_filter(settings: Settings) -> NounFilter:
@@ -51,21 +51,44 @@ def chosen_filter(settings: Settings) -> NounFilter:
     return settings.noun_filter or ("none" if is_small else "tac")
 
 
-def encode_vocabulary(collection: Collection, job: Job) -> Vocabulary | None:
-    """Encode the vocabulary; None for features of an unknown model."""
-    if collection.model is None:
+@dataclass(frozen=True)
+class VocabularyEncoding:
+    """The words of a run, and the encoding of those that are new."""
+
+    words: list[str]
+    texts: TextEncoding
+
+    def finish(self, job: Job) -> Vocabulary:
+        """Encode what is left, and return the vocabulary."""
+        with job.timed("encoding nouns"):
+            return Vocabulary(self.words, self.texts.finish()[0])
+
+
+def start_vocabulary(model: ChosenEncoder | None, job: Job) -> VocabularyEncoding | None:
+    """Find the words that are still to be encoded; None for features of an unknown model."""
+    if model is None:
         if job.settings.vocabulary is not None:
             raise ParameterError(
                 "`vocabulary` needs a model that can read words: pass the `model` that made the "
                 "features."
             )
         return None
-    with job.stage("encoding nouns"):
-        words = vocabulary_words(job.settings)
-        features = encode_nouns(
-            words, PLAIN, collection.model.encoder, job.store, progress=job.progress
+    words = vocabulary_words(job.settings)
+    if job.settings.vocabulary is not None:
+        _warn_of_unknown_words(words, model.encoder)
+    texts = TextEncoding(words, PLAIN, model.encoder, job.store, progress=job.progress)
+    return VocabularyEncoding(words, texts)
+
+
+def _warn_of_unknown_words(words: list[str], encoder: Encoder) -> None:
+    if unknown := encoder.unknown_texts(words):
+        shown = ", ".join(unknown[:_SHOWN_WORDS])
+        more = len(unknown) - _SHOWN_WORDS
+        warn_user(
+            f"The model {encoder.name} does not know {shown}"
+            + (f" and {more:,} more words" if more > 0 else "")
+            + ": it compares images with their letters. Choose other words, or CLIP with `model`."
         )
-        return Vocabulary(words, features[0])
 
 
 def choose_nouns(
@@ -74,6 +97,9 @@ def choose_nouns(
     """Choose the nouns that suit the images, and encode them with all prompts."""
     if vocabulary is None or collection.semantic is None or collection.model is None:
         return None
+    # scikit-learn takes a second to import.
+    from nouncut.words.filters import positive_nouns
+
     with job.stage("choosing nouns"):
         chosen = positive_nouns(
             collection.semantic,
@@ -82,7 +108,8 @@ def choose_nouns(
             method=chosen_filter(job.settings),
             random_state=job.settings.random_state,
         )
-        words = [vocabulary.words[i] for i in chosen]
+    words = [vocabulary.words[i] for i in chosen]
+    with job.timed("encoding nouns"):
         features = encode_nouns(
             words,
             job.settings.prompts,
@@ -90,4 +117,4 @@ def choose_nouns(
             job.store,
             progress=job.progress,
         )
-        return PositiveNouns(words, features)
+    return PositiveNouns(words, features)

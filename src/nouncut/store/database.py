@@ -11,12 +11,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from nouncut.compute.files import explained_writing
 from nouncut.errors import OutputError, describe_error, printable_path
+
+Key = TypeVar("Key", str, bytes)
 
 DATABASE_NAME = "features.sqlite"
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
@@ -201,7 +203,7 @@ def is_intact(key: object, data: object, checksum: object) -> bool:
     return isinstance(key, str) and isinstance(data, bytes) and row_checksum(key, data) == checksum
 
 
-def split_keys(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_keys(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
     """Split keys into as many as one query takes."""
     for start in range(0, len(keys), _KEYS_PER_QUERY):
         yield keys[start : start + _KEYS_PER_QUERY]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -14,35 +13,26 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
-from nouncut.compute.files import AnyPath
-from nouncut.errors import OutputError, ParameterError, printable_path
+from nouncut.compute.files import AnyPath, cache_folder
 from nouncut.store.database import (
     DATABASE_NAME,
-    DTYPES,
-    REPAIR,
-    ROWS_PER_BLOCK,
-    Space,
     add_space,
     create_database,
     find_space,
     insert_rows,
-    is_intact,
     reading,
     select_rows,
     split_keys,
     transaction,
 )
+from nouncut.store.file_hashes import FILES_NAME, forget_hashes
 from nouncut.store.migration import migrate_shards, remove_shards, shard_files
 from nouncut.store.prune import prune_rows, read_usage
+from nouncut.store.read_rows import read_rows
 from nouncut.store.repair import drop_damage, find_damage
 from nouncut.store.vectors import check_rows, check_space, convert_rows
-
-# Noting every use would make reading as slow as writing.
-_USE_RESOLUTION_SECONDS = 3600.0
 
 
 def text_key(text: str) -> str:
@@ -52,9 +42,7 @@ def text_key(text: str) -> str:
 
 def default_root() -> Path:
     """Return the folder of the store: in `NOUNCUT_CACHE`, or in the user's cache folder."""
-    chosen = os.environ.get("NOUNCUT_CACHE")
-    base = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("nouncut")
-    return base / "features"
+    return cache_folder() / "features"
 
 
 @dataclass(frozen=True)
@@ -222,28 +210,14 @@ class FeatureStore:
         ...
         KeyError: "1 of 1 keys are not stored in space 'clip': cat"
         """
-        blocks: set[int] = set()
-        with reading(self.root) as db:
-            found = find_space(db, space)
-            if found is None:
-                raise self._not_stored(space, keys)
-            if out is None:
-                out = np.empty((len(keys), found.dim), dtype=np.float32)
-            elif out.shape != (len(keys), found.dim):
-                raise ParameterError(
-                    f"`out` has the shape {out.shape}, but {len(keys)} vectors of length "
-                    f"{found.dim} are to be read."
-                )
-            end = 0
-            for part in split_keys(keys):
-                data = self._select_intact(db, found, part, blocks)
-                if any(key not in data for key in part):
-                    raise self._not_stored(space, keys)
-                joined = b"".join(data[key] for key in part)
-                start, end = end, end + len(part)
-                out[start:end] = np.frombuffer(joined, DTYPES[found.dtype]).reshape(-1, found.dim)
-        self._note_use(blocks)
-        return out
+        found = read_rows(self.root, space, keys, out)
+        if found is None:
+            missing = [keys[position] for position in self.missing(space, keys)]
+            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise KeyError(
+                f"{len(missing)} of {len(keys)} keys are not stored in space {space!r}: {shown}"
+            )
+        return found
 
     def spaces(self) -> list[SpaceInfo]:
         """List the spaces.
@@ -289,7 +263,8 @@ class FeatureStore:
         True
         """
         total = 0
-        for path in (*self.root.glob(f"{DATABASE_NAME}*"), *shard_files(self.root)):
+        files = [*self.root.glob(f"{DATABASE_NAME}*"), self.root / FILES_NAME]
+        for path in (*files, *shard_files(self.root)):
             # Another process may remove the file meanwhile.
             with suppress(FileNotFoundError):
                 total += path.stat().st_size
@@ -304,7 +279,8 @@ class FeatureStore:
     ) -> int:
         """Remove vectors and give their disk space back.
 
-        Uses are noted per block of 4,096 rows, which are removed together.
+        Uses are noted per block of 4,096 rows, which are removed together. Hashes of files are
+        removed as well: files are then read again.
 
         Parameters
         ----------
@@ -334,6 +310,7 @@ class FeatureStore:
         before = self.size()
         prune_rows(self.root, set(spaces), unused_for, max_bytes)
         remove_shards(self.root)
+        forget_hashes(self.root)
         return before - self.size()
 
     def check(self) -> list[str]:
@@ -373,37 +350,3 @@ class FeatureStore:
         damage = find_damage(self.root)
         drop_damage(self.root, damage)
         return damage.problems
-
-    def _select_intact(
-        self, db: sqlite3.Connection, space: Space, keys: Sequence[str], blocks: set[int]
-    ) -> dict[str, bytes]:
-        """Return the data of stored keys; add the blocks of their rows to `blocks`."""
-        found = {}
-        for id_, key, checksum, data in select_rows(db, "id, key, checksum, data", space, keys):
-            if not is_intact(key, data, checksum):
-                where = printable_path(self.root)
-                raise OutputError(f"The feature store {where} holds damaged rows. {REPAIR}")
-            found[key] = data
-            blocks.add(id_ // ROWS_PER_BLOCK)
-        return found
-
-    def _not_stored(self, space: str, keys: Sequence[str]) -> KeyError:
-        missing = [keys[position] for position in self.missing(space, keys)]
-        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-        return KeyError(
-            f"{len(missing)} of {len(keys)} keys are not stored in space {space!r}: {shown}"
-        )
-
-    def _note_use(self, blocks: set[int]) -> None:
-        now = time.time()
-        # A read does not fail because its date cannot be noted, for instance in a read-only folder.
-        with suppress(OutputError):
-            with reading(self.root) as db:
-                stale = [
-                    (now, block)
-                    for block, used in db.execute("SELECT id, used FROM block")
-                    if block in blocks and used < now - _USE_RESOLUTION_SECONDS
-                ]
-            if stale:
-                with transaction(self.root, patience=1.0) as db:
-                    db.executemany("UPDATE block SET used = ? WHERE id = ?", stale)

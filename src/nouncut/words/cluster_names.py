@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
 from nouncut.compute.checks import check_nouns, check_positive
+from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
 from nouncut.errors import ParameterError
 from nouncut.words.concepts import find_concepts, pool_narrower
@@ -46,6 +47,7 @@ def name_clusters(
     *,
     tau: float | None = None,
     n_more: int = 3,
+    progress: Progress | None = None,
 ) -> list[ClusterName]:
     """Name each cluster by a noun that distinguishes it from the rest of the collection.
 
@@ -70,6 +72,8 @@ def name_clusters(
         Temperature of the softmax over nouns; by default half the spread of the cosines.
     n_more : int, default=3
         The number of further words for each cluster.
+    progress : callable, optional
+        Called with the stage ("naming groups"), the number of clusters done and the total.
 
     Returns
     -------
@@ -104,7 +108,9 @@ def name_clusters(
     if not (clusters >= 0).any():
         return nameless
     tau = spread_tau(images[clusters >= 0], vectors) if tau is None else tau
-    probabilities = cluster_probabilities(clusters, images, vectors, n_clusters, tau=tau)
+    probabilities = cluster_probabilities(
+        clusters, images, vectors, n_clusters, tau=tau, progress=progress
+    )
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
     return _choose_names(words, probabilities, sizes, n_more)
 

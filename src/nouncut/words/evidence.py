@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.progress import Progress
 from nouncut.compute.softmax import softmax_rows
 from nouncut.compute.threads import blas_threads
 
@@ -39,6 +40,7 @@ def cluster_probabilities(
     n_clusters: int,
     *,
     tau: float,
+    progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Return the mean probability (n_clusters, n_nouns) of each noun over a cluster's images."""
     means = np.zeros((n_clusters, len(nouns)), dtype=np.float32)
@@ -50,6 +52,8 @@ def cluster_probabilities(
             rows = images[members]
             rows = rows + _SHARE_OF_MEAN * (rows.mean(axis=0) - rows)
             means[cluster] = _noun_probabilities(rows, columns, tau).mean(axis=0)
+        if progress:
+            progress("naming groups", cluster + 1, n_clusters)
     return means
 
 

@@ -8,24 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.errors import ParameterError
-from nouncut.words.spelling import fold_word
-
-# Endings of plurals, and the endings their singulars can have.
-_PLURALS = (
-    ("men", ("man",)),
-    ("mice", ("mouse",)),
-    ("geese", ("goose",)),
-    ("feet", ("foot",)),
-    ("teeth", ("tooth",)),
-    ("children", ("child",)),
-    ("people", ("person",)),
-    ("ves", ("f", "fe", "ve")),
-    ("ies", ("y", "ie")),
-    ("es", ("", "e")),
-    ("s", ("",)),
-)
-# Words with these endings are singular: glass, bus, iris.
-_SINGULARS = ("ss", "us", "is")
+from nouncut.words.spelling import fold_word, singulars
 
 
 def remove_class_names(nouns: Sequence[str], class_names: Collection[str]) -> NDArray[np.intp]:
@@ -39,23 +22,11 @@ def remove_class_names(nouns: Sequence[str], class_names: Collection[str]) -> ND
         if isinstance(value, str):
             raise ParameterError(f"`{name}` must be a list, not a text: pass [{value!r}].")
     classes = {_comparable(part) for name in class_names for part in name.split(",")}
-    singulars = classes.union(*map(_singulars, classes))
+    known = classes.union(*map(singulars, classes))
     keys = [_comparable(noun) for noun in nouns]
-    kept = [key not in singulars and classes.isdisjoint(_singulars(key)) for key in keys]
+    kept = [key not in known and classes.isdisjoint(singulars(key)) for key in keys]
     return np.flatnonzero(np.array(kept, dtype=bool))
 
 
 def _comparable(word: str) -> str:
     return fold_word(word.replace("-", " "))
-
-
-def _singulars(word: str) -> set[str]:
-    """Return possible singulars of a word; those that do not exist do no harm."""
-    if word.endswith(_SINGULARS):
-        return set()
-    return {
-        word.removesuffix(plural) + singular
-        for plural, endings in _PLURALS
-        if word.endswith(plural)
-        for singular in endings
-    } - {""}

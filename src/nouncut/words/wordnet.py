@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import lzma
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import NamedTuple
 
 from nouncut.words.spelling import fold_word
@@ -84,19 +83,57 @@ class Synset(NamedTuple):
         return self.gloss.split('; "')[0]
 
 
+class _Synsets(Mapping[str, Synset]):
+    """Synsets by id; a row of the table is parsed when its synset is first asked for."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = {line.partition("\t")[0]: line for line in lines}
+        self._parsed: dict[str, Synset] = {}
+
+    def __getitem__(self, id_: str) -> Synset:
+        synset = self._parsed.get(id_)
+        if synset is None:
+            synset = self._parsed[id_] = _parse_row(self._lines[id_])
+        return synset
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
 @cache
 def load_wordnet() -> Mapping[str, Synset]:
     """Return all noun synsets by id, in WordNet's order."""
-    compressed = (files(__package__) / _TABLE).read_bytes()
-    lines = lzma.decompress(compressed).decode("ascii").splitlines()
-    synsets = (_parse_row(line) for line in lines)
-    return MappingProxyType({synset.id: synset for synset in synsets})
+    return _Synsets(_table())
+
+
+def usual_words(lexicons: Collection[str], named_entities: bool) -> Iterator[str]:
+    """Yield the most usual word of every synset of some lexicons, without parsing the synsets."""
+    for line in _table():
+        _, lexicon, instance, words, _ = line.split("\t", 4)
+        if lexicon in lexicons and (named_entities or instance == "0"):
+            yield words.partition("|")[0]
+
+
+def all_glosses() -> str:
+    """Return the glosses of all synsets, one per line."""
+    return "\n".join(line.rpartition("\t")[2] for line in _table())
 
 
 def synsets_of(word: str) -> tuple[Synset, ...]:
     """Return the senses of a word, the most frequent first."""
-    table = load_wordnet()
-    return tuple(table[id_] for id_ in _word_index().get(fold_word(word), ()))
+    table, folded = load_wordnet(), fold_word(word)
+    found = [table[id_] for id_ in _word_index().get(folded, ())]
+    # A synset can contain a word in two spellings, such as "ddC" and "DDC".
+    ranked = sorted(
+        (rank, synset.id)
+        for synset in found
+        for own, rank in zip(synset.words, synset.ranks, strict=True)
+        if own.casefold() == folded
+    )
+    return tuple(table[id_] for id_ in dict.fromkeys(id_ for _, id_ in ranked))
 
 
 def broader_synsets(synsets: Iterable[Synset], max_steps: int | None = None) -> dict[str, int]:
@@ -140,16 +177,20 @@ def hypernym_steps(word: str, other: str) -> int | None:
 
 
 @cache
-def _word_index() -> dict[str, tuple[str, ...]]:
-    senses: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for synset in load_wordnet().values():
-        for word, rank in zip(synset.words, synset.ranks, strict=True):
-            senses[word.casefold()].append((rank, synset.id))
-    # A synset can contain a word in two spellings, such as "ddC" and "DDC".
-    return {
-        word: tuple(dict.fromkeys(id_ for _, id_ in sorted(ranked)))
-        for word, ranked in senses.items()
-    }
+def _table() -> list[str]:
+    compressed = (files(__package__) / _TABLE).read_bytes()
+    return lzma.decompress(compressed).decode("ascii").splitlines()
+
+
+@cache
+def _word_index() -> dict[str, list[str]]:
+    """Return the ids of the synsets of every word, in lower case."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in _table():
+        id_, _, _, words, _ = line.split("\t", 4)
+        for word in words.casefold().split("|"):
+            found[word].append(id_)
+    return found
 
 
 def _parse_row(line: str) -> Synset:

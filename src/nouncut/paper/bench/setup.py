@@ -15,7 +15,7 @@ from nouncut.errors import printable_path
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
 from nouncut.paper.bench.output_folder import ResultFolder
-from nouncut.runs.encode import encode_nouns
+from nouncut.runs.encode_texts import encode_nouns
 from nouncut.store.store import FeatureStore
 from nouncut.words.filters import mean_prompt_features
 from nouncut.words.nouns import load_nouns

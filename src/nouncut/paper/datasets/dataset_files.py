@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from nouncut.errors import InputError, printable_path
-from nouncut.images.formats import image_suffixes
+from nouncut.images.formats import IMAGE_SUFFIXES
 
 
 def need(folder: Path, *names: str) -> Path:
@@ -44,7 +44,7 @@ def read_mat(path: Path) -> dict[str, Any]:
 
 def images_in(folder: Path) -> list[Path]:
     """Return the image files in a folder and its subfolders."""
-    return sorted(_walk(folder, image_suffixes()), key=os.fsencode)
+    return sorted(_walk(folder, IMAGE_SUFFIXES), key=os.fsencode)
 
 
 def _walk(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from nouncut.compute.checks import check_choice
+from nouncut.compute.rows import unit_rows
 from nouncut.errors import ModelError, ParameterError
+
+if TYPE_CHECKING:
+    import torch
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 # MPS and the CPU have no exception type of their own, only these messages.
@@ -20,14 +25,13 @@ Result = TypeVar("Result")
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device of a name; "auto" is the first of CUDA, MPS and the CPU that is there."""
+    """Return the device of a name."""
+    import torch
+
     available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
-        "cpu": True,
     }
-    if device == "auto":
-        return torch.device(next(kind for kind, there in available.items() if there))
     try:
         chosen = torch.device(device)
     except RuntimeError as error:
@@ -36,26 +40,44 @@ def choose_device(device: str) -> torch.device:
         ) from error
     if not available.get(chosen.type, True):
         raise ParameterError(
-            f"`device` is {device!r}, which this machine does not have: use 'auto' or 'cpu'."
+            f"The model was to run on {device!r}, which this machine or its torch does not have: "
+            "use 'cpu' as `device`."
         )
     return chosen
 
 
-def choose_precision(precision: str, device: torch.device) -> str:
+def choose_precision(precision: str, device: str) -> str:
     """Return the floating type of matrix products; "auto" is float16 on CUDA, else float32."""
     check_choice("precision", precision, PRECISIONS)
+    is_cuda = device.startswith("cuda")
     if precision == "auto":
-        return "float16" if device.type == "cuda" else "float32"
-    if precision != "float32" and device.type != "cuda":
+        return "float16" if is_cuda else "float32"
+    if precision != "float32" and not is_cuda:
         raise ParameterError(
             f"`precision` is {precision!r}, which needs a CUDA device, but the model runs on "
-            f"{device.type}: use 'auto'."
+            f"{device}: use 'auto'."
         )
     return precision
 
 
+def run_model(
+    function: Callable[[], torch.Tensor], device: torch.device, precision: str
+) -> NDArray[np.float32]:
+    """Return unit rows; compute them again in float32 if half precision overflows."""
+    import torch
+
+    with torch.inference_mode():
+        with mixed_precision(device, precision):
+            features = function()
+        if precision != "float32" and not features.isfinite().all():
+            features = function()
+        return unit_rows(features.float().cpu().numpy())
+
+
 def mixed_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
     """Let torch run matrix products in half precision where that is safe."""
+    import torch
+
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=getattr(torch, precision))
@@ -95,12 +117,16 @@ def run_in_batches(
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
+    import torch
+
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 def _empty_cache() -> None:
+    import torch
+
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     if torch.backends.mps.is_available():

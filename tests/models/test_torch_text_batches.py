@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nouncut.models.text_batches import NO_TOKEN, cut_sequences, length_batches, prefix_groups
+from nouncut.models.torch_text_batches import NO_TOKEN, cut_sequences, length_batches, prefix_groups
 
 
 @given(

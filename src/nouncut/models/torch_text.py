@@ -1,4 +1,4 @@
-"""Text towers, which turn token sequences into vectors.
+"""Text towers run by torch, which turn token sequences into vectors.
 
 In a causal tower a token depends only on the tokens before it. Tokens after the pooled one can be
 left out, and texts with a common prefix share its keys and values. Encoding prompts this way is
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from nouncut.models.devices import BatchSize, run_in_batches
-from nouncut.models.text_batches import NO_TOKEN, cut_sequences, length_batches, prefix_groups
+from nouncut.models.config import SIGLIP_TYPES
+from nouncut.models.torch_devices import BatchSize, run_in_batches
+from nouncut.models.torch_text_batches import NO_TOKEN, cut_sequences, length_batches, prefix_groups
 
 # Model types of transformers whose text towers are built like CLIP's.
 CAUSAL_TYPES = ("clip", "metaclip_2")
-# Trained with texts padded to the full length and with attention to the padding.
-FULL_LENGTH_TYPES = ("siglip", "siglip2")
 # Old conversions of CLIP have a wrong end token in their configuration: 2 stands for the token with
 # the highest number.
 _LEGACY_END_TOKEN = 2
@@ -191,7 +190,7 @@ class PlainTextTower:
         self._tokenizer = tokenizer
         positions = int(model.config.text_config.max_position_embeddings)
         self.context = min(positions, int(tokenizer.model_max_length))
-        self._full_length = model.config.model_type in FULL_LENGTH_TYPES
+        self._full_length = model.config.model_type in SIGLIP_TYPES
 
     def encode(self, texts: Sequence[str], size: BatchSize) -> Tensor:
         """Return (n, text_dim) features; repeated texts are encoded once."""

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nouncut.models.clip import ClipEncoder
-from nouncut.models.text_towers import CausalTextTower, PlainTextTower
+from nouncut.models.torch_clip import TorchClipEncoder
+from nouncut.models.torch_text import CausalTextTower, PlainTextTower
 
 PROMPTS = ("a photo of the {}.", "a photo of a {}.", "a {} in a video game.", "art of the {}.")
 NOUNS = ("cat", "sea cat", "sea dog", "do", "x", "photo of the sea", "Zürich 日本", "cat")
@@ -21,7 +21,7 @@ def folder(tiny):
 
 @pytest.fixture(scope="module")
 def encoder(folder):
-    return ClipEncoder(folder, device="cpu")
+    return TorchClipEncoder(folder, device="cpu")
 
 
 def with_small_groups(encoder):
@@ -74,20 +74,20 @@ def test_long_texts_are_truncated_as_the_tokenizer_does(tiny, folder, encoder):
 def test_activation_and_end_token_come_from_the_config(tiny, activation, eos_token_id):
     end = {} if eos_token_id is None else {"eos_token_id": eos_token_id}
     folder = tiny.clip(hidden_act=activation, **end)
-    features = with_small_groups(ClipEncoder(folder, device="cpu")).encode_texts(TEXTS)
+    features = with_small_groups(TorchClipEncoder(folder, device="cpu")).encode_texts(TEXTS)
     np.testing.assert_allclose(features, tiny.oracle_texts(folder, TEXTS), atol=1e-5)
 
 
 def test_activations_differ(tiny):
     folders = [tiny.clip(hidden_act=activation) for activation in ("quick_gelu", "gelu")]
-    features = [ClipEncoder(path, device="cpu").encode_texts(TEXTS[:2]) for path in folders]
+    features = [TorchClipEncoder(path, device="cpu").encode_texts(TEXTS[:2]) for path in folders]
     assert np.abs(features[0] - features[1]).max() > 1e-3
 
 
 @pytest.mark.parametrize("end", [{}, {"eos_token_id": 2}])
 def test_metaclip_uses_its_end_token_whatever_its_number(tiny, end):
     folder = tiny.clip(kind="MetaClip2", **end)
-    encoder = with_small_groups(ClipEncoder(folder, device="cpu"))
+    encoder = with_small_groups(TorchClipEncoder(folder, device="cpu"))
     assert isinstance(encoder._text_tower, CausalTextTower)
     texts = [*TEXTS, "a cat ## b"]  # the first # has the number 2
     expected = tiny.oracle_texts(folder, texts)
@@ -100,7 +100,7 @@ def test_metaclip_uses_its_end_token_whatever_its_number(tiny, end):
 )
 def test_other_towers_equal_transformers(tiny, kind, with_mask):
     folder = getattr(tiny, kind)()
-    encoder = ClipEncoder(folder, device="cpu")
+    encoder = TorchClipEncoder(folder, device="cpu")
     texts = ["a photo of a cat", "x", "a photo of a cat", "photo " * 40, ""]
     assert isinstance(encoder._text_tower, PlainTextTower)
     features = encoder.encode_texts(texts)
