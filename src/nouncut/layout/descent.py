@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, triu
 
 from nouncut.compute.progress import Progress
-from nouncut.compute.threads import run_tasks
 from nouncut.layout.repulsion import repel
 
 # Steps, exaggeration of the attraction, and momentum of both phases. Strong attraction first
@@ -25,7 +23,6 @@ _FASTER, _SLOWER, _SLOWEST = np.float32(0.2), np.float32(0.8), np.float32(0.01)
 _LONGEST_MOVE = np.float32(5)
 # Noise at the start of a phase separates points that lie on top of each other.
 _NOISE = 0.05
-_ROWS_AT_ONCE = 1024
 
 
 def descend(
@@ -38,56 +35,66 @@ def descend(
 ) -> NDArray[np.float32]:
     """Return (n, 2) positions that minimise t-SNE's objective for symmetric (n, n) affinities."""
     n = len(start)
-    total = max(affinities.data.sum(), np.finfo(np.float64).tiny)
-    shares = (affinities.data / total).astype(np.float32)
-    positions, attraction = start.copy(), np.empty_like(start)
-    velocity, gains = np.zeros_like(start), np.ones(n, dtype=np.float32)
-
-    def attract(first: int) -> None:
-        rows = first, min(first + _ROWS_AT_ONCE, n)
-        _attract_rows(affinities.indptr, affinities.indices, shares, positions, attraction, *rows)
-
+    springs = _springs(affinities)
+    positions = np.ascontiguousarray(start.T)
+    velocity, gains = np.zeros_like(positions), np.ones(n, dtype=np.float32)
     n_steps, done = sum(phase[0] for phase in _PHASES), 0
     for n_phase_steps, exaggeration, momentum in _PHASES:
         rate = 4 * n / max(exaggeration, 1)
-        positions += (_NOISE * rng.normal(size=positions.shape)).astype(np.float32)
+        positions += (_NOISE * rng.normal(size=(n, 2))).astype(np.float32).T
         for _ in range(n_phase_steps):
-            run_tasks(attract, range(0, n, _ROWS_AT_ONCE), n_threads)
-            repulsion = repel(positions, n_threads)
-            step = np.float32(rate * exaggeration) * attraction
-            step += np.float32(rate / repulsion.total) * repulsion.forces
+            repulsion = repel(positions.T, n_threads)
+            step = np.float32(rate * exaggeration) * _attract(springs, positions)
+            step += np.float32(rate / repulsion.total) * repulsion.forces.T
             step -= np.float32(rate * _GRAVITY / n) * positions
             _move(positions, velocity, gains, step, np.float32(momentum))
             done += 1
             if progress:
                 progress("placing images", done, n_steps)
-    return positions
+    return np.ascontiguousarray(positions.T)
 
 
-@njit(nogil=True, cache=True)
-def _attract_rows(
-    indptr: Any, indices: Any, shares: Any, positions: Any, attraction: Any, first: int, last: int
+class _Springs(NamedTuple):
+    """The edges of a graph: their shares, and the signed incidence matrix, both ways."""
+
+    shares: NDArray[np.float32]  # (n_edges,)
+    differences: csr_array  # (n_edges, n): one end minus the other
+    sums: csr_array  # (n, n_edges): its transpose
+
+
+def _springs(affinities: csr_array) -> _Springs:
+    edges = triu(affinities, k=1, format="coo")
+    n_edges, n = edges.nnz, affinities.shape[0]
+    total = max(affinities.data.sum(), np.finfo(np.float64).tiny)
+    signs = np.tile(np.array([1, -1], dtype=np.float32), n_edges)
+    ends = np.stack(edges.coords, axis=1).ravel()
+    indptr = np.arange(0, 2 * n_edges + 1, 2)
+    differences = csr_array((signs, ends, indptr), shape=(n_edges, n))
+    shares = (edges.data / total).astype(np.float32)
+    return _Springs(shares, differences, csr_array(differences.T))
+
+
+def _attract(springs: _Springs, positions: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the forces (2, n) that pull the ends of edges together."""
+    x, y = (springs.differences @ axis for axis in positions)
+    lengths = x * x
+    lengths += y * y
+    lengths += 1
+    strengths = np.divide(springs.shares, lengths, out=lengths)
+    return -np.stack([springs.sums @ (strengths * axis) for axis in (x, y)])
+
+
+def _move(
+    positions: NDArray[np.float32],
+    velocity: NDArray[np.float32],
+    gains: NDArray[np.float32],
+    step: NDArray[np.float32],
+    momentum: np.float32,
 ) -> None:
-    for row in range(first, last):
-        here_x, here_y = positions[row, 0], positions[row, 1]
-        force_x, force_y = np.float32(0), np.float32(0)
-        for entry in range(indptr[row], indptr[row + 1]):
-            x = positions[indices[entry], 0] - here_x
-            y = positions[indices[entry], 1] - here_y
-            strength = shares[entry] / (np.float32(1) + x * x + y * y)
-            force_x += strength * x
-            force_y += strength * y
-        attraction[row, 0] = force_x
-        attraction[row, 1] = force_y
-
-
-@njit(nogil=True, cache=True)
-def _move(positions: Any, velocity: Any, gains: Any, step: Any, momentum: Any) -> None:
-    for row in range(len(positions)):
-        agreement = step[row, 0] * velocity[row, 0] + step[row, 1] * velocity[row, 1]
-        gain = gains[row] + _FASTER if agreement >= 0 else max(gains[row] * _SLOWER, _SLOWEST)
-        gains[row] = gain
-        for axis in range(2):
-            speed = momentum * velocity[row, axis] + gain * step[row, axis]
-            velocity[row, axis] = min(max(speed, -_LONGEST_MOVE), _LONGEST_MOVE)
-            positions[row, axis] += velocity[row, axis]
+    """Move all points along their steps, in place."""
+    agrees = (step * velocity).sum(axis=0) >= 0
+    gains[:] = np.where(agrees, gains + _FASTER, np.maximum(gains * _SLOWER, _SLOWEST))
+    velocity *= momentum
+    velocity += gains * step
+    np.clip(velocity, -_LONGEST_MOVE, _LONGEST_MOVE, out=velocity)
+    positions += velocity

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from nouncut.compute.progress import Progress
+from nouncut.compute.threads import blas_threads
 from nouncut.layout.descent import descend
 from nouncut.layout.discs import pack_discs, rounded_clusters
 from nouncut.layout.start import initial_positions, neighbor_affinities
@@ -41,7 +42,9 @@ def map_images(
     rng = check_random_state(random_state)
     start = initial_positions(embedding, graph, labels, rng, n_threads=n_threads)
     affinities = neighbor_affinities(embedding, graph, labels)
-    positions = descend(start, affinities, rng, n_threads=n_threads, progress=progress)
+    # One BLAS thread makes the map independent of the number of cores.
+    with blas_threads(1):
+        positions = descend(start, affinities, rng, n_threads=n_threads, progress=progress)
     return _scaled_to_unit_square(_separate_clusters(positions, labels))
 
 

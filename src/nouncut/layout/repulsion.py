@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.fft import irfft2, next_fast_len, rfft2
+from scipy.fft import fft, ifft, irfft, next_fast_len, rfft, rfft2
+from scipy.sparse import csr_array
+
+from nouncut.compute.threads import run_tasks
 
 # Up to this number of points, all pairs take less time than the grid (benchmarks/layout.py).
-_FEW_POINTS = 1000
+_FEW_POINTS = 800
+_ROWS_AT_ONCE = 128
 # Distance of grid nodes. Forces change over a distance of one; on coarser grids clusters become
 # streaks along an axis.
 _SPACING = 0.3
+_SPACING_STEP = 1.05
 # Small maps get a finer grid; very large maps, and maps with few points, a coarser one.
 _FEWEST_NODES, _MOST_NODES = 64, 1024
 _NODES_PER_POINT = 16
@@ -40,9 +44,27 @@ def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
 
 def repel_pairs(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     """Compute the forces of all pairs, on one thread."""
-    forces = np.empty_like(positions)
-    total = _add_pairs(positions, forces)
-    return Repulsion(forces, max(total, _LEAST_TOTAL * len(positions)))
+    n = len(positions)
+    x, y = np.ascontiguousarray((positions - positions.mean(axis=0)).T)
+    ones = np.ones(n, dtype=np.float32)
+    forces, total = np.empty_like(positions), 0.0
+    buffers = np.empty((2, min(n, _ROWS_AT_ONCE), n), dtype=np.float32)
+    for first in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(first, min(first + _ROWS_AT_ONCE, n))
+        kernel, across = buffers[:, : rows.stop - first]
+        np.subtract(x[rows, None], x, out=kernel)
+        np.subtract(y[rows, None], y, out=across)
+        kernel *= kernel
+        across *= across
+        kernel += across
+        kernel += 1
+        np.divide(1, kernel, out=kernel)
+        total += float((kernel @ ones).sum(dtype=np.float64))
+        kernel *= kernel
+        weights = kernel @ ones
+        forces[rows, 0] = x[rows] * weights - kernel @ x
+        forces[rows, 1] = y[rows] * weights - kernel @ y
+    return Repulsion(forces, max(total - n, _LEAST_TOTAL * n))
 
 
 def repel_on_grid(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
@@ -52,41 +74,38 @@ def repel_on_grid(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsi
     interpolated at the points (as in FIt-SNE): the time grows with the number of points and the
     area of the map, not with the number of pairs.
     """
+    n = len(positions)
     lowest = positions.min(axis=0)
     span = max(float(np.ptp(positions, axis=0).max()), float(np.finfo(np.float32).tiny))
-    most = min(max((_NODES_PER_POINT * len(positions)) ** 0.5, _FEWEST_NODES), _MOST_NODES)
-    n_cells = float(np.clip(span / _SPACING, _FEWEST_NODES, most))
-    spacing = span / n_cells
-    n_nodes = int(n_cells) + 2 * _MARGIN
+    spacing = _spacing(span, n)
+    n_nodes = int(span / spacing) + 2 * _MARGIN
     cells = (positions - lowest) / np.float32(spacing) + np.float32(_MARGIN - 1)
     size = next_fast_len(2 * n_nodes, real=True)
-    density = np.zeros((n_nodes, n_nodes), dtype=np.float32)
-    _spread(cells, density)
-    spectrum = rfft2(density, (size, size), workers=n_threads)
-    fields = np.empty((3, n_nodes, n_nodes), dtype=np.float32)
-    for field, kernel in zip(fields, _kernel_spectra(size, spacing), strict=True):
-        field[:] = irfft2(spectrum * kernel, (size, size), workers=n_threads)[:n_nodes, :n_nodes]
-    values = np.empty((len(positions), 3), dtype=np.float32)
-    _interpolate(cells, fields, values)
-    total = float(values[:, 0].sum(dtype=np.float64)) - len(positions)
-    return Repulsion(values[:, 1:], max(total, _LEAST_TOTAL * len(positions)))
+    weights = _interpolation(cells, n_nodes)
+    density = (weights.T @ np.ones(n, dtype=np.float32)).reshape(n_nodes, n_nodes)
+    # Most of the padded grid is zero or not needed, so its rows are not transformed.
+    spectrum = fft(rfft(density, size), size, axis=0, overwrite_x=True)
+    values = np.empty((3, n), dtype=np.float32)
+
+    kernels = _kernel_spectra(size, spacing)
+
+    def convolve(number: int) -> None:
+        columns = ifft(spectrum * kernels[number], axis=0, overwrite_x=True)[:n_nodes]
+        field = irfft(columns, size, overwrite_x=True)[:, :n_nodes]
+        values[number] = weights @ field.ravel()
+
+    run_tasks(convolve, range(3), n_threads)
+    total = float(values[0].sum(dtype=np.float64)) - n
+    return Repulsion(values[1:].T, max(total, _LEAST_TOTAL * n))
 
 
-@njit(nogil=True, cache=True)
-def _add_pairs(positions: Any, forces: Any) -> float:
-    """Write the force on every point; return the sum of the kernel over all pairs."""
-    total = 0.0
-    for point in range(len(positions)):
-        force_x, force_y = np.float32(0), np.float32(0)
-        for other in range(len(positions)):
-            x = positions[point, 0] - positions[other, 0]
-            y = positions[point, 1] - positions[other, 1]
-            kernel = np.float32(1) / (np.float32(1) + x * x + y * y)
-            force_x += kernel * kernel * x
-            force_y += kernel * kernel * y
-            total += kernel
-        forces[point, 0], forces[point, 1] = force_x, force_y
-    return total - len(positions)
+def _spacing(span: float, n_points: int) -> float:
+    """Return the distance of grid nodes for a map of some extent."""
+    most = min(max((_NODES_PER_POINT * n_points) ** 0.5, _FEWEST_NODES), _MOST_NODES)
+    wanted = span / float(np.clip(span / _SPACING, _FEWEST_NODES, most))
+    # A map grows a little in every step: few different distances make few different kernels.
+    steps = np.log(wanted / _SPACING) / np.log(_SPACING_STEP)
+    return float(_SPACING * _SPACING_STEP ** np.ceil(steps - 1e-6))
 
 
 @lru_cache(maxsize=2)
@@ -100,36 +119,22 @@ def _kernel_spectra(size: int, spacing: float) -> NDArray[np.complex64]:
     return np.asarray(rfft2(fields))
 
 
-@njit(nogil=True, cache=True)
-def _patch(cell: Any, weights: Any) -> tuple[int, int]:
-    """Write cubic interpolation weights along both axes; return the first node of the patch."""
-    for axis in range(2):
-        t = cell[axis] - np.floor(cell[axis])
-        weights[axis, 0] = -t * (t - 1) * (t - 2) / 6
-        weights[axis, 1] = (t + 1) * (t - 1) * (t - 2) / 2
-        weights[axis, 2] = -(t + 1) * t * (t - 2) / 2
-        weights[axis, 3] = (t + 1) * t * (t - 1) / 6
-    return int(cell[0]) - 1, int(cell[1]) - 1
-
-
-@njit(nogil=True, cache=True)
-def _spread(cells: Any, density: Any) -> None:
-    weights = np.empty((2, 4), dtype=np.float32)
-    for point in range(len(cells)):
-        row, column = _patch(cells[point], weights)
-        for a in range(4):
-            for b in range(4):
-                density[row + a, column + b] += weights[0, a] * weights[1, b]
-
-
-@njit(nogil=True, cache=True)
-def _interpolate(cells: Any, fields: Any, values: Any) -> None:
-    weights = np.empty((2, 4), dtype=np.float32)
-    for point in range(len(cells)):
-        row, column = _patch(cells[point], weights)
-        for field in range(len(fields)):
-            value = np.float32(0)
-            for a in range(4):
-                for b in range(4):
-                    value += fields[field, row + a, column + b] * weights[0, a] * weights[1, b]
-            values[point, field] = value
+def _interpolation(cells: NDArray[np.float32], n_nodes: int) -> csr_array:
+    """Return the cubic interpolation weights of the nodes around every point, (n, n_nodes^2)."""
+    first = cells.astype(np.int32) - 1
+    t = cells - np.floor(cells)
+    axes = np.stack(
+        [
+            -t * (t - 1) * (t - 2) / 6,
+            (t + 1) * (t - 1) * (t - 2) / 2,
+            -(t + 1) * t * (t - 2) / 2,
+            (t + 1) * t * (t - 1) / 6,
+        ],
+        axis=2,
+    )
+    weights = axes[:, 0, :, None] * axes[:, 1, None, :]
+    patch = np.arange(4, dtype=np.int32)
+    patch = n_nodes * patch[:, None] + patch
+    nodes = (n_nodes * first[:, 0] + first[:, 1])[:, None] + patch.ravel()
+    indptr = np.arange(0, weights.size + 1, 16, dtype=np.int32)
+    return csr_array((weights.ravel(), nodes.ravel(), indptr), shape=(len(cells), n_nodes**2))
