@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from nouncut.errors import ModelError
 from nouncut.models.tokens import read_tokens
@@ -44,6 +45,13 @@ def test_padding_may_be_on_the_left(folder):
     tokens, mask = read.pad([[5, 6]], 4)
     assert tokens.tolist() == [[read.pad_token, read.pad_token, 5, 6]]
     assert mask.tolist() == [[0, 0, 1, 1]]
+    (folder / "tokenizer_config.json").unlink()
+    assert not read_tokens(folder / "tokenizer.json", {"model_type": "clip"}).pads_left
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_padding(direction="left", pad_id=3)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    read = read_tokens(folder / "tokenizer.json", {"model_type": "clip"})
+    assert (read.pads_left, read.pad_token) == (True, 3)
 
 
 def test_the_longest_text_is_found_in_one_of_several_places(tiny, folder):

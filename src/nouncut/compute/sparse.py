@@ -1,19 +1,16 @@
 """Sparse matrices: products with blocks of vectors, common patterns of entries, cache order.
 
-SciPy multiplies on one thread and forms every term of a matrix polynomial in memory. These products
-use all threads and keep a few columns at a time in the cache.
+SciPy multiplies on one thread. These products use all threads, a panel of columns on each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from nouncut.compute.threads import run_tasks
@@ -23,32 +20,24 @@ _WORTH_A_THREAD = 200_000
 # Columns multiplied at once: few enough for the rows around an image to stay in the cache, enough
 # to make looking up a row worthwhile.
 _PANEL_WIDTH = 128
+# SciPy multiplies four columns at once and the rest one by one. It is quicker with zeros in place
+# of the rest, and with single vectors instead of fewer than four.
+_LANES = 4
 # Vectors with fewer rows fit in the cache in any order.
 _WORTH_ORDERING = 5000
 
 
 def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     """Return ``S @ X`` for a dense block X; the same to the last bit for any `n_threads`."""
-    # One thread sums a row, in the order of its entries.
+    # A sum has the order of the row's entries in any panel.
     out = np.empty((S.shape[0], X.shape[1]), dtype=np.result_type(S.dtype, X.dtype))
     if S.nnz * X.shape[1] < _WORTH_A_THREAD:
         n_threads = 1
-    if X.shape[1] >= 2 * _PANEL_WIDTH:
 
-        def multiply_panel(columns: slice) -> None:
-            panel = np.empty((S.shape[0], X[:, columns].shape[1]), dtype=out.dtype)
-            source = np.ascontiguousarray(X[:, columns])
-            _multiply_rows(S.indptr, S.indices, S.data, source, panel, 0, S.shape[0])
-            out[:, columns] = panel
+    def multiply(columns: slice) -> None:
+        _write_panel(out, columns, S @ _read_panel(X, columns))
 
-        run_tasks(multiply_panel, _panels(X.shape[1], _PANEL_WIDTH), n_threads)
-        return out
-    X = np.ascontiguousarray(X)
-
-    def multiply(part: tuple[int, int]) -> None:
-        _multiply_rows(S.indptr, S.indices, S.data, X, out, *part)
-
-    run_tasks(multiply, even_parts(S, n_threads), n_threads)
+    run_tasks(multiply, _panels(X.shape[1], n_threads), n_threads)
     return out
 
 
@@ -62,36 +51,32 @@ def apply_series(
     out: list[NDArray[Any]] | None = None,
 ) -> list[NDArray[Any]]:
     """Apply Chebyshev series of a symmetric matrix to a block, one result per series."""
-    kind = block.dtype.type
-    data = S.data.astype(block.dtype, copy=False)
     coefficients = np.asarray(series, dtype=block.dtype)
-    centre, radius = kind(sum(interval) / 2), (interval[1] - interval[0]) / 2
+    doubled = _doubled_on_unit_interval(S.astype(block.dtype, copy=False), interval)
     results = [np.empty_like(block) for _ in coefficients] if out is None else out
+    if S.nnz * block.size * coefficients.shape[1] < _WORTH_A_THREAD * len(block):
+        n_threads = 1
 
     def apply(columns: slice) -> None:
         # These columns stay in the cache for the whole recurrence.
-        now = block[:, columns].copy(order="C")
+        now = _read_panel(block, columns)
         totals = [c[0] * now for c in coefficients]
-        before = np.zeros_like(now)
+        before, term = now, np.empty_like(now)
         for order in range(1, coefficients.shape[1]):
-            factor = kind((1 if order == 1 else 2) / radius)
-            _recurrence_step(S.indptr, S.indices, data, now, before, factor, centre)
-            before, now = now, before
+            product = doubled @ now
+            if order == 1:
+                product /= 2
+            else:
+                product -= before
+            before, now = now, product
             for total, c in zip(totals, coefficients, strict=True):
                 if c[order]:
-                    _add_scaled(total, c[order], now)
+                    total += np.multiply(c[order], now, out=term)
         for result, total in zip(results, totals, strict=True):
-            result[:, columns] = total
+            _write_panel(result, columns, total)
 
-    width = min(_PANEL_WIDTH, -(-block.shape[1] // n_threads))
-    run_tasks(apply, _panels(block.shape[1], width), n_threads)
+    run_tasks(apply, _panels(block.shape[1], n_threads), n_threads)
     return results
-
-
-def even_parts(S: csr_array, n_threads: int) -> list[tuple[int, int]]:
-    """Cut rows at equal numbers of entries; several parts per thread keep all threads busy."""
-    cuts = np.searchsorted(S.indptr, np.linspace(0, S.nnz, 4 * n_threads + 1)[1:-1])
-    return list(pairwise([0, *cuts.tolist(), S.shape[0]]))
 
 
 def cache_order(S: csr_array) -> NDArray[np.intp]:
@@ -122,74 +107,49 @@ def entries_in(
     def copy(number: int) -> None:
         own = matrices[number]
         own = own if own.has_sorted_indices else own.sorted_indices()
-        _copy_entries(
-            pattern.indptr, pattern.indices, own.indptr, own.indices, own.data, entries[number]
-        )
+        places = _shared_entries(pattern, own)
+        # Most matrices have no entries outside of the pattern.
+        inside = slice(None) if len(places) == own.nnz else _shared_entries(own, pattern)
+        entries[number, places] = own.data[inside]
 
     run_tasks(copy, range(len(matrices)), n_threads)
     return entries
 
 
-def _panels(n_columns: int, width: int) -> list[slice]:
-    return [slice(first, first + width) for first in range(0, n_columns, max(1, width))]
+def _shared_entries(S: csr_array, other: csr_array) -> NDArray[np.intp]:
+    """Return the numbers of the entries of S that another matrix has too, in their order."""
+    kind = S.indptr.dtype
+    numbered = with_entries(S, np.arange(1, S.nnz + 1, dtype=kind))
+    shared = numbered.multiply(with_entries(other, np.ones(other.nnz, kind)))
+    return np.asarray(shared.data - 1)
 
 
-@njit(nogil=True, cache=True)
-def _weighted_sum(indices: Any, data: Any, first: int, last: int, X: Any, total: Any) -> None:
-    """Write the weighted sum of rows of X to `total`, four rows per pass."""
-    total[:] = 0
-    fours = first + (last - first) // 4 * 4
-    for entry in range(first, fours, 4):
-        a, b, c, d = data[entry], data[entry + 1], data[entry + 2], data[entry + 3]
-        p, q, r, s = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
-        for column in range(X.shape[1]):
-            total[column] += (
-                a * X[p, column] + b * X[q, column] + c * X[r, column] + d * X[s, column]
-            )
-    for entry in range(fours, last):
-        a, p = data[entry], indices[entry]
-        for column in range(X.shape[1]):
-            total[column] += a * X[p, column]
+def _doubled_on_unit_interval(S: csr_array, interval: tuple[float, float]) -> csr_array:
+    """Return twice S, shifted and scaled so that an interval becomes [-1, 1]."""
+    low, high = interval
+    shift = eye_array(S.shape[0], dtype=S.dtype, format="csr") * S.dtype.type((low + high) / 2)
+    moved = csr_array(S - shift)
+    moved.data *= S.dtype.type(4 / (high - low))
+    return moved
 
 
-@njit(nogil=True, cache=True)
-def _multiply_rows(
-    indptr: Any, indices: Any, data: Any, X: Any, out: Any, first: int, last: int
-) -> None:
-    for row in range(first, last):
-        _weighted_sum(indices, data, indptr[row], indptr[row + 1], X, out[row])
+def _panels(n_columns: int, n_threads: int) -> list[slice]:
+    width = 1
+    if n_columns > _LANES:
+        share = -(-n_columns // n_threads)
+        width = min(_PANEL_WIDTH, -(-share // _LANES) * _LANES)
+    return [slice(first, first + width) for first in range(0, n_columns, width)]
 
 
-@njit(nogil=True, cache=True)
-def _recurrence_step(
-    indptr: Any, indices: Any, data: Any, now: Any, before: Any, factor: Any, centre: Any
-) -> None:
-    """Replace `before` by ``factor * (S - centre) @ now - before``."""
-    width = now.shape[1]
-    total = np.empty(width, dtype=now.dtype)
-    for row in range(now.shape[0]):
-        _weighted_sum(indices, data, indptr[row], indptr[row + 1], now, total)
-        for column in range(width):
-            product = factor * (total[column] - centre * now[row, column])
-            before[row, column] = product - before[row, column]
+def _read_panel(X: NDArray[Any], columns: slice) -> NDArray[Any]:
+    """Copy columns of a block; several of them are filled up with zeros."""
+    part = X[:, columns]
+    width = part.shape[1]
+    panel = np.zeros((len(X), width if width == 1 else -(-width // _LANES) * _LANES), X.dtype)
+    panel[:, :width] = part
+    return panel
 
 
-@njit(nogil=True, cache=True)
-def _add_scaled(total: Any, factor: Any, rows: Any) -> None:
-    """Add ``factor * rows`` without allocating the product."""
-    for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
-            total[row, column] += factor * rows[row, column]
-
-
-@njit(nogil=True, cache=True)
-def _copy_entries(
-    indptr: Any, indices: Any, own_indptr: Any, own_indices: Any, data: Any, out: Any
-) -> None:
-    for row in range(len(indptr) - 1):
-        at = indptr[row]
-        for entry in range(own_indptr[row], own_indptr[row + 1]):
-            while at < indptr[row + 1] and indices[at] < own_indices[entry]:
-                at += 1
-            if at < indptr[row + 1] and indices[at] == own_indices[entry]:
-                out[at] = data[entry]
+def _write_panel(X: NDArray[Any], columns: slice, panel: NDArray[Any]) -> None:
+    part = X[:, columns]
+    part[:] = panel[:, : part.shape[1]]

@@ -22,7 +22,6 @@ from scipy.sparse import csr_array
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.compute.threads import blas_threads, run_tasks
 from nouncut.method.kernel import softmax_blocks
-from nouncut.method.neighbors import Neighbors
 
 RANK = 256
 SAMPLE_SIZE = 1024
@@ -66,17 +65,22 @@ def noun_factors(
     return factors
 
 
-def candidate_pairs(found: Neighbors) -> csr_array:
-    """Return all pairs in which one image has chosen the other, once, above the diagonal."""
-    n, q = found.indices.shape
-    present = found.indices.ravel() >= 0
-    chooser = np.repeat(np.arange(n, dtype=np.int32), q)[present]
-    chosen = found.indices.ravel()[present]
-    ends = np.minimum(chooser, chosen), np.maximum(chooser, chosen)
-    pairs = csr_array((np.ones(len(chosen), np.int8), ends), shape=(n, n))
-    pairs.data[:] = 1
-    pairs.sort_indices()
-    return pairs
+def candidate_pairs(chosen: NDArray[np.int32]) -> csr_array:
+    """Return all pairs in which one image has chosen the other, once, above the diagonal.
+
+    `chosen` (n_images, n_candidates) holds the images that every image has chosen, -1 if none.
+    """
+    n = len(chosen)
+    chooser = np.arange(n, dtype=np.int64)[:, None]
+    # One number per pair, which sorts them by row and column.
+    codes = n * np.minimum(chooser, chosen) + np.maximum(chooser, chosen)
+    codes = np.sort(codes[chosen >= 0])
+    codes = codes[np.diff(codes, prepend=-1) > 0]
+    rows, columns = np.divmod(codes, n)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    kind = np.int32 if len(codes) <= np.iinfo(np.int32).max else np.int64
+    pairs = np.ones(len(codes), np.int8), columns.astype(kind), indptr.astype(kind)
+    return csr_array(pairs, shape=(n, n))
 
 
 def near_blocks(

@@ -1,24 +1,34 @@
-"""The q nearest images of every image under the kernel, without forming the kernel matrix."""
+"""The q nearest images of every image under the kernel, without forming the kernel matrix.
+
+A possible neighbour is one 64-bit key: the bits of the kernel value, then the complement of the
+image's index. Keys rank by value and, among equal values, by smaller index. The q largest keys of
+an image are the same in whatever order blocks are searched, and on any number of threads.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from itertools import count, pairwise
+from itertools import count
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.compute.progress import Progress
+from nouncut.compute.sparse import with_entries
 from nouncut.compute.threads import blas_threads, run_tasks
 
 BLOCK_SIZE = 512
-# Products that are compared together before any of them is offered.
-_CHUNK = 64
+_HALF = np.uint64(32)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+# Only positive values count.
+_SMALLEST = np.finfo(np.float32).smallest_subnormal
+# If at least this share of a block may be neighbours, all of it is ranked.
+_DENSE_SHARE = 1 / 16
+# Rows that are ranked together.
+_ROWS_AT_ONCE, _PARTNERS_AT_ONCE = 64, 256
 
 
 class Neighbors(NamedTuple):
@@ -28,101 +38,113 @@ class Neighbors(NamedTuple):
     values: NDArray[np.float32]
 
 
-@njit(nogil=True, cache=True)
-def _sift_down(values: Any, indices: Any) -> None:
-    """Restore the heap below its root; the smallest value, ties by larger index, is on top."""
-    size = values.shape[0]
-    parent = 0
-    while True:
-        weakest = parent
-        for child in (2 * parent + 1, 2 * parent + 2):
-            if child < size and (
-                values[child] < values[weakest]
-                or (values[child] == values[weakest] and indices[child] > indices[weakest])
-            ):
-                weakest = child
-        if weakest == parent:
-            return
-        values[parent], values[weakest] = values[weakest], values[parent]
-        indices[parent], indices[weakest] = indices[weakest], indices[parent]
-        parent = weakest
+class Nearest(NamedTuple):
+    """Keys of the nearest images found so far (n_images, q), and the values to reach (n_images,).
+
+    The keys are in any order; missing ones are 0.
+    """
+
+    keys: NDArray[np.uint64]
+    weakest: NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, n_images: int, q: int) -> Nearest:
+        """Return q missing neighbours for every image."""
+        return cls(np.zeros((n_images, q), np.uint64), np.full(n_images, _SMALLEST))
+
+    def of(self, images: slice) -> Nearest:
+        """Return a view of some images."""
+        return Nearest(self.keys[images], self.weakest[images])
+
+    def sorted(self) -> Neighbors:
+        """Return the neighbours by descending value, equal values by index."""
+        keys = np.sort(self.keys, axis=1)[:, ::-1]
+        values = (keys >> _HALF).astype(np.uint32).view(np.float32)
+        indices = (_LOW_HALF - (keys & _LOW_HALF)).astype(np.uint32).view(np.int32)
+        indices[values == 0] = -1
+        return Neighbors(indices, values)
 
 
-@njit(nogil=True, cache=True)
-def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
-    """Put an image into a heap if it is nearer than the weakest one there."""
-    # Ranking equal values by index makes the outcome independent of the order of offers.
-    if value > values[0] or (value == values[0] and index < indices[0]):
-        values[0] = value
-        indices[0] = index
-        _sift_down(values, indices)
+def neighbor_keys(
+    values: NDArray[np.float32], images: NDArray[Any], out: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint64]:
+    """Return the keys of images with these kernel values; values below 0 become 0."""
+    # As integers, all negative floats are negative, -0.0 too.
+    bits = np.maximum(values.view(np.int32), 0).view(np.uint32)
+    keys = np.left_shift(bits, _HALF, out=out, dtype=np.uint64)
+    keys |= _LOW_HALF - images.astype(np.uint64)
+    return keys
 
 
-@njit(nogil=True, cache=True)
-def offer_rows(visual: Any, semantic: Any, column: int, values: Any, indices: Any) -> None:
-    """Offer the columns of a kernel block, which start at image `column`, to its rows."""
-    for r in range(visual.shape[0]):
-        for c in range(visual.shape[1]):
-            value = visual[r, c] * semantic[r, c]
-            if value > 0 and value >= values[r, 0]:
-                _offer(value, column + c, values[r], indices[r])
+def keep_largest(nearest: Nearest, images: Any, keys: NDArray[np.uint64]) -> None:
+    """Give images the largest keys of every row of `keys`, which are reordered."""
+    spare = keys.shape[1] - nearest.keys.shape[1]
+    keys.partition(spare, axis=1)
+    nearest.keys[images] = keys[:, spare:]
+    weakest = (keys[:, spare] >> _HALF).astype(np.uint32).view(np.float32)
+    nearest.weakest[images] = np.maximum(weakest, _SMALLEST)
 
 
-@njit(nogil=True, cache=True)
+def offer_rows(nearest: Nearest, values: NDArray[np.float32], first: int) -> None:
+    """Offer the columns of a kernel block, images from `first` on, to its rows."""
+    reached = values >= nearest.weakest[:, None]
+    if np.count_nonzero(reached) >= _DENSE_SHARE * values.size:
+        _offer_all(nearest, values, first)
+        return
+    hits = np.flatnonzero(reached)
+    rows, columns = np.divmod(hits, values.shape[1])
+    _offer_hits(nearest, rows, neighbor_keys(values.ravel()[hits], columns + first))
+
+
 def _offer_both(
-    visual: Any, semantic: Any, row: int, column: int, values: Any, indices: Any
+    own: Nearest, other: Nearest, values: NDArray[Any], starts: tuple[int, int]
 ) -> None:
-    """Offer rows and columns of a symmetric kernel's block to each other, without the diagonal."""
-    weakest = values[column : column + visual.shape[1], 0].copy()
-    for r in range(visual.shape[0]):
-        i = row + r
-        n_columns = visual.shape[1] if row != column else r
-        for first in range(0, n_columns, _CHUNK):
-            last = min(first + _CHUNK, n_columns)
-            # Nearly all products are too small for both sides. This loop has no branches, so the
-            # compiler vectorises it.
-            threshold, n_large = values[i, 0], 0
-            for c in range(first, last):
-                value = visual[r, c] * semantic[r, c]
-                n_large += (value >= threshold) | (value >= weakest[c])
-            if n_large == 0:
-                continue
-            for c in range(first, last):
-                value = visual[r, c] * semantic[r, c]
-                if value > 0:
-                    if value >= values[i, 0]:
-                        _offer(value, column + c, values[i], indices[i])
-                    if value >= weakest[c]:
-                        _offer(value, i, values[column + c], indices[column + c])
-                        weakest[c] = values[column + c, 0]
+    """Offer the rows and the columns of a symmetric kernel's block to each other."""
+    reached = values >= own.weakest[:, None]
+    reached |= values >= other.weakest
+    if np.count_nonzero(reached) >= _DENSE_SHARE * values.size:
+        _offer_all(own, values, starts[1])
+        _offer_all(other, values.T, starts[0])
+        return
+    hits = np.flatnonzero(reached)
+    rows, columns = np.divmod(hits, values.shape[1])
+    found = values.ravel()[hits]
+    large = np.flatnonzero(found >= own.weakest[rows])
+    keys = neighbor_keys(found[large], columns[large] + starts[1])
+    _offer_hits(own, rows[large], keys)
+    large = np.flatnonzero(found >= other.weakest[columns])
+    # Stable sorting of short integers takes linear time.
+    large = large[
+        np.argsort(columns[large].astype(np.min_scalar_type(len(other.keys))), kind="stable")
+    ]
+    keys = neighbor_keys(found[large], rows[large] + starts[0])
+    _offer_hits(other, columns[large], keys)
 
 
-@njit(nogil=True, cache=True)
-def _offer_pairs(
-    indptr: Any, others: Any, products: Any, values: Any, indices: Any, first: int, last: int
-) -> None:
-    """Offer the images of every pair to each other, if the receiver is in [first, last)."""
-    for i in range(last):
-        for entry in range(indptr[i], indptr[i + 1]):
-            value = products[entry]
-            j = others[entry]
-            if value > 0:
-                if i >= first and value >= values[i, 0]:
-                    _offer(value, j, values[i], indices[i])
-                if first <= j < last and value >= values[j, 0]:
-                    _offer(value, i, values[j], indices[j])
+def _offer_all(nearest: Nearest, values: NDArray[np.float32], first: int) -> None:
+    n_rows, width = values.shape
+    offered = np.empty((_ROWS_AT_ONCE, width + nearest.keys.shape[1]), np.uint64)
+    images = np.arange(first, first + width)
+    for start in range(0, n_rows, _ROWS_AT_ONCE):
+        part = slice(start, min(start + _ROWS_AT_ONCE, n_rows))
+        keys = offered[: part.stop - start]
+        neighbor_keys(np.ascontiguousarray(values[part]), images, out=keys[:, :width])
+        keys[:, width:] = nearest.keys[part]
+        keep_largest(nearest, part, keys)
 
 
-def offer_pairs(
-    pairs: csr_array, products: NDArray[np.float32], found: Neighbors, n_threads: int = 1
-) -> None:
-    """Offer the images of every pair to each other's heaps; pairs are above the diagonal."""
-
-    def offer(part: tuple[int, int]) -> None:
-        _offer_pairs(pairs.indptr, pairs.indices, products, found.values, found.indices, *part)
-
-    cuts = np.linspace(0, pairs.shape[0], n_threads + 1).astype(int).tolist()
-    run_tasks(offer, list(pairwise(cuts)), n_threads)
+def _offer_hits(nearest: Nearest, rows: NDArray[np.intp], keys: NDArray[np.uint64]) -> None:
+    """Offer a few keys, given with their rows in ascending order."""
+    counts = np.bincount(rows, minlength=len(nearest.keys))
+    images = np.flatnonzero(counts)
+    counts = counts[images]
+    most = counts.max(initial=0)
+    offered = np.zeros((len(images), most + nearest.keys.shape[1]), np.uint64)
+    # The first key of a row has the row's first place, the others follow.
+    gaps = np.arange(len(images)) * offered.shape[1] - (np.cumsum(counts) - counts)
+    offered.ravel()[np.arange(len(keys)) + np.repeat(gaps, counts)] = keys
+    offered[:, most:] = nearest.keys[images]
+    keep_largest(nearest, images, offered)
 
 
 def kernel_neighbors(
@@ -141,28 +163,29 @@ def kernel_neighbors(
         nearest = search_blocks(
             features, probabilities, q, blocks, n_threads=n_threads, progress=progress
         )
-        return [sort_heaps(found) for found in nearest]
-    nearest = [empty_heaps(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
+        return [found.sorted() for found in nearest]
+    nearest = [Nearest.empty(len(queries[0]), q) for _ in range(max(1, len(probabilities)))]
 
     def search(start: int) -> None:
         rows = slice(start, start + block_size)
         for column in range(0, len(features), block_size):
             columns = slice(column, column + block_size)
             visual = queries[0][rows] @ features[columns].T
-            for prompt, (indices, values) in enumerate(nearest):
-                semantic = np.ones_like(visual)
+            for prompt, found in enumerate(nearest):
+                values = visual
                 if probabilities:
-                    semantic = queries[1][prompt][rows] @ probabilities[prompt][columns].T
-                offer_rows(visual, semantic, column, values[rows], indices[rows])
+                    values = queries[1][prompt][rows] @ probabilities[prompt][columns].T
+                    values *= visual
+                offer_rows(found.of(rows), values.astype(np.float32, copy=False), column)
 
     with blas_threads(1):
         run_tasks(search, range(0, len(queries[0]), block_size), n_threads)
-    return [sort_heaps(found) for found in nearest]
+    return [found.sorted() for found in nearest]
 
 
 def all_blocks(n_images: int, block_size: int = BLOCK_SIZE) -> list[tuple[slice, slice]]:
     """Return the blocks of the kernel on and above its diagonal, the nearest to it first."""
-    # If similar images are next to each other, the first blocks fill the heaps with near images.
+    # If similar images are next to each other, the first blocks hold most of the near images.
     # Consecutive blocks seldom share rows or columns, so threads seldom wait for each other.
     slices = [slice(start, start + block_size) for start in range(0, n_images, block_size)]
     return [
@@ -180,9 +203,9 @@ def search_blocks(
     *,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> list[Neighbors]:
-    """Find the q largest kernel values of every image in some blocks of the kernel, as heaps."""
-    nearest = [empty_heaps(len(features), q) for _ in range(max(1, len(probabilities)))]
+) -> list[Nearest]:
+    """Find the q largest kernel values of every image in some blocks of the kernel."""
+    nearest = [Nearest.empty(len(features), q) for _ in range(max(1, len(probabilities)))]
     todo = list(blocks)
     locks = {part.start: Lock() for block in todo for part in block}
     done = count(1)
@@ -190,13 +213,20 @@ def search_blocks(
     def search(block: tuple[slice, slice]) -> None:
         rows, columns = block
         visual = features[rows] @ features[columns].T
-        semantic = np.ones_like(visual)  # Without nouns the kernel is the cosine.
-        for prompt, (indices, values) in enumerate(nearest):
+        for prompt, found in enumerate(nearest):
+            values = visual  # Without nouns the kernel is the cosine.
             if probabilities:
-                semantic = probabilities[prompt][rows] @ probabilities[prompt][columns].T
-            own, other = locks[rows.start], locks[columns.start]
-            with own, other if own is not other else nullcontext():
-                _offer_both(visual, semantic, rows.start, columns.start, values, indices)
+                values = probabilities[prompt][rows] @ probabilities[prompt][columns].T
+                values *= visual
+            values = values.astype(np.float32, copy=False)
+            with locks[rows.start]:
+                if rows == columns:
+                    np.fill_diagonal(values, 0)
+                    offer_rows(found.of(rows), values, rows.start)
+                    continue
+                with locks[columns.start]:
+                    starts = rows.start, columns.start
+                    _offer_both(found.of(rows), found.of(columns), values, starts)
         if progress:
             progress("finding neighbours", next(done), len(todo))
 
@@ -205,13 +235,42 @@ def search_blocks(
     return nearest
 
 
-def empty_heaps(n_images: int, q: int) -> Neighbors:
-    """Return a heap of q neighbours, all missing, for every image."""
-    return Neighbors(np.full((n_images, q), -1, np.int32), np.zeros((n_images, q), np.float32))
+def partners_of_pairs(pairs: csr_array) -> csr_array:
+    """Return every image (row) with its partners (columns), and the number of each pair.
+
+    The entries of `pairs` are above the diagonal.
+    """
+    numbered = with_entries(pairs, np.arange(1, pairs.nnz + 1, dtype=pairs.indices.dtype))
+    partners = csr_array(numbered + numbered.T)
+    partners.data -= 1
+    return partners
 
 
-def sort_heaps(found: Neighbors) -> Neighbors:
-    """Sort heaps by descending value, equal values by index."""
-    order = np.lexsort((found.indices, -found.values), axis=1)
-    values = np.take_along_axis(found.values, order, axis=1)
-    return Neighbors(np.take_along_axis(found.indices, order, axis=1), values)
+def nearest_partners(
+    partners: csr_array,
+    values: NDArray[np.float32],
+    names: NDArray[np.intp],
+    q: int,
+    n_threads: int = 1,
+) -> Nearest:
+    """Return the q partners of every image with the largest kernel values, one value per pair.
+
+    Row i of `partners` is the image ``names[i]``.
+    """
+    indptr, lengths = partners.indptr, np.diff(partners.indptr)
+    nearest = Nearest.empty(len(lengths), q)
+    # Images with similar numbers of partners make a matrix without much padding.
+    order = np.argsort(lengths, kind="stable")
+
+    def rank(first: int) -> None:
+        rows = order[first : first + _PARTNERS_AT_ONCE]
+        places = np.arange(max(q, lengths[rows[-1]]))
+        missing = places >= lengths[rows][:, None]
+        at = np.where(missing, 0, indptr[rows][:, None] + places)
+        offered = values[partners.data[at]]
+        offered[missing] = 0
+        keep_largest(nearest, names[rows], neighbor_keys(offered, names[partners.indices[at]]))
+
+    if partners.nnz:
+        run_tasks(rank, range(0, len(order), _PARTNERS_AT_ONCE), n_threads)
+    return nearest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -14,18 +14,17 @@ from scipy.sparse import csr_array
 from nouncut.compute.checks import warn_user
 from nouncut.compute.pairs import PackedRows, empty_packed_rows, pack_rows, pair_products
 from nouncut.compute.progress import Progress
-from nouncut.compute.threads import run_tasks
 from nouncut.method.candidates import RANK, candidate_pairs, near_blocks, noun_factors
 from nouncut.method.kernel import Kernel, noun_probabilities, softmax_blocks
 from nouncut.method.neighbors import (
+    Nearest,
     Neighbors,
     all_blocks,
-    empty_heaps,
     kernel_neighbors,
-    offer_pairs,
+    nearest_partners,
     offer_rows,
+    partners_of_pairs,
     search_blocks,
-    sort_heaps,
 )
 
 Search = Literal["auto", "exact", "candidates", "cells"]
@@ -34,11 +33,11 @@ _BRUTE_FORCE = 2e11
 # From this number of images on, only images of near cells are compared.
 _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
-# Recall is measured on these images; a search with less is repeated with more candidates.
+# Recall is measured on these images; a search with less is repeated with more effort.
 _CHECKED_IMAGES = 64
 _ENOUGH, _MORE = 0.995, 4
-# A candidate costs time in proportion to the nouns; up to this number each image gets more of them.
-_FEW_NOUNS = 20_000
+# Candidates per neighbour: at most these, and as many as find this share under the hardest prompt.
+_MOST_CANDIDATES, _FOUND = 6, 0.999
 
 
 class KernelSearch(NamedTuple):
@@ -93,30 +92,30 @@ def query_neighbors(
     """Find the q images with the largest kernel values for every new image, by brute force."""
     if not kernel.prompts:
         return kernel_neighbors(kernel.features, [], q, queries=(features, []), n_threads=n_threads)
-    found = [empty_heaps(len(features), q) for _ in kernel.prompts]
+    found = [Nearest.empty(len(features), q) for _ in kernel.prompts]
     for first in range(0, len(features), _QUERIES_AT_ONCE):
         part = slice(first, first + _QUERIES_AT_ONCE)
-        for nouns, (indices, values) in zip(kernel.prompts, found, strict=True):
+        for nouns, nearest in zip(kernel.prompts, found, strict=True):
             own = noun_probabilities(semantic[part], [nouns], kernel.tau, n_threads)[0]
-            heaps = Neighbors(indices[part], values[part])
-            offer = partial(_offer_block, heaps, Lock(), features[part], own, kernel.features)
+            queries = nearest.of(part), features[part], own
+            offer = partial(_offer_block, *queries, kernel.features, Lock())
             softmax_blocks(kernel.semantic, nouns, kernel.tau, offer, n_threads)
-    return [sort_heaps(nearest) for nearest in found]
+    return [nearest.sorted() for nearest in found]
 
 
 def _offer_block(
-    heaps: Neighbors,
-    lock: Any,
+    nearest: Nearest,
     queries: NDArray[Any],
     probabilities: NDArray[Any],
     features: NDArray[Any],
+    lock: Any,
     rows: slice,
     block: NDArray[Any],
 ) -> None:
     """Offer some images, given by their rows and noun probabilities, to all queries."""
-    visual, semantic = queries @ features[rows].T, probabilities @ block.T
+    values = (queries @ features[rows].T) * (probabilities @ block.T)
     with lock:
-        offer_rows(visual, semantic, rows.start, heaps.values, heaps.indices)
+        offer_rows(nearest, values.astype(np.float32, copy=False), rows.start)
 
 
 def _search_candidates(
@@ -127,114 +126,169 @@ def _search_candidates(
     n_threads: int,
     progress: Progress | None,
 ) -> KernelSearch:
-    n_images = len(kernel.features)
     # The second attempt after cells compares all images: longer factors would not fit in memory.
     attempts = [(True, 1), (False, 1)] if in_cells else [(False, 1), (False, _MORE)]
     for in_cells, effort in attempts:
-        order, pairs = _find_pairs(kernel, q, in_cells, effort, n_threads, progress)
-        found, recall = _rank_pairs(kernel.take(order), pairs, q, limit, n_threads, progress)
-        if recall >= _ENOUGH or pairs.nnz >= n_images * (n_images - 1) // 2:
+        order, factors, blocks = _cheap_kernel(kernel, in_cells, effort, n_threads)
+        ordered = kernel.take(order)
+        find_pairs = partial(
+            _find_pairs,
+            ordered.features,
+            factors,
+            blocks,
+            most=effort * _MOST_CANDIDATES * q if factors else q,
+            n_threads=n_threads,
+            progress=progress,
+        )
+        found, recall = _rank_pairs(ordered, order, find_pairs, q, limit, n_threads, progress)
+        if recall >= _ENOUGH:
             break
     else:
         warn_user(
             f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
             "other, or prompts disagree about them."
         )
-    neighbors = run_tasks(lambda own: sort_heaps(_restore_order(own, order)), found, n_threads)
-    return KernelSearch(neighbors, "cells" if in_cells else "candidates", recall)
+    return KernelSearch(found, "cells" if in_cells else "candidates", recall)
 
 
-def _find_pairs(
-    kernel: Kernel,
-    q: int,
-    in_cells: bool,
-    effort: int,
-    n_threads: int,
-    progress: Progress | None,
-) -> tuple[NDArray[np.intp], csr_array]:
-    """Return pairs of images that are near under the mean prompt, and the order they refer to.
+def _cheap_kernel(
+    kernel: Kernel, in_cells: bool, effort: int, n_threads: int
+) -> tuple[NDArray[np.intp], list[NDArray[np.float32]], list[tuple[slice, slice]]]:
+    """Return an order of the images, factors of the mean prompt in it, and blocks to search.
 
-    In that order most pairs are close together, so their rows are in the cache.
+    In that order most near images are close together, so their rows are in the cache.
     """
     features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
     if prompts:
-        mean = np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
+        mean = _mean_prompt(prompts)
         factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
-    is_cheap = sum(len(nouns) for nouns in prompts) <= _FEW_NOUNS
-    n_candidates = round(effort * (3 if is_cheap else 2.5) * q) if prompts else q
     order, blocks = near_blocks(features, factors, n_threads)
-    if not in_cells:
-        blocks = all_blocks(len(features))
-    found = search_blocks(
-        features[order],
-        [rows[order] for rows in factors],
-        min(len(features) - 1, n_candidates),
-        blocks,
-        n_threads=n_threads,
-        progress=progress,
+    blocks = blocks if in_cells else all_blocks(len(features))
+    return order, [rows[order] for rows in factors], blocks
+
+
+def _mean_prompt(prompts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+    return np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
+
+
+class _Pairs(NamedTuple):
+    """Pairs of images that may be neighbours, and the cosines of their features."""
+
+    pairs: csr_array
+    partners: csr_array
+    cosines: NDArray[np.float32]
+
+
+def _find_pairs(
+    features: NDArray[Any],
+    factors: list[NDArray[np.float32]],
+    blocks: list[tuple[slice, slice]],
+    checked: _Checked,
+    true: NDArray[np.intp],
+    *,
+    most: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> _Pairs:
+    """Return the pairs of images that are near under the mean prompt.
+
+    There are as many as the true neighbours of the checked images under another prompt need.
+    """
+    n_candidates = min(most, len(features) - 1)
+    if factors:
+        cheap = checked.cosines * (factors[0][checked.images] @ factors[0].T)
+        n_candidates = min(n_candidates, _places_needed(cheap, true))
+    nearest = search_blocks(
+        features, factors, n_candidates, blocks, n_threads=n_threads, progress=progress
     )[0]
-    return order, candidate_pairs(found)
+    pairs = candidate_pairs(nearest.sorted().indices)
+    cosines = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
+    return _Pairs(pairs, partners_of_pairs(pairs), cosines)
 
 
-def _restore_order(found: Neighbors, order: NDArray[np.intp]) -> Neighbors:
-    """Return the neighbours of images, given those of images in another order."""
-    back = Neighbors(np.empty_like(found.indices), np.empty_like(found.values))
-    back.indices[order] = np.where(found.indices >= 0, order[found.indices], -1)
-    back.values[order] = found.values
-    return back
+def _places_needed(cheap: NDArray[Any], true: NDArray[np.intp]) -> int:
+    """Return how many of the largest values in every row hold enough of the true columns."""
+    places = []
+    for values, columns in zip(cheap, true, strict=True):
+        wanted = values[columns[columns >= 0]]
+        places.append(len(values) - np.searchsorted(np.sort(values), wanted))
+    return int(np.quantile(np.concatenate([[1], *places]), _FOUND, method="higher"))
+
+
+class _Checked(NamedTuple):
+    """Images on which the recall is measured, and their cosines with all images."""
+
+    images: NDArray[np.intp]
+    cosines: NDArray[np.float32]
 
 
 def _rank_pairs(
     kernel: Kernel,
-    pairs: csr_array,
+    names: NDArray[np.intp],
+    find_pairs: Callable[[_Checked, NDArray[np.intp]], _Pairs],
     q: int,
     limit: float,
     n_threads: int,
     progress: Progress | None,
 ) -> tuple[list[Neighbors], float]:
-    """Return the nearest images of every image among its pairs, as heaps, and the recall."""
-    features = kernel.features
-    n_checked = min(len(features), _CHECKED_IMAGES)
-    checked = np.linspace(0, len(features) - 1, n_checked).astype(np.intp)
-    truth = features[checked] @ features.T
-    visual = pair_products(pairs, features.astype(np.float32, copy=False), n_threads)
-    neighbors, recalls = [], []
+    """Return the nearest images of every image among its pairs, and the recall."""
+    n_images = len(names)
+    n_checked = min(n_images, _CHECKED_IMAGES)
+    images = np.linspace(0, n_images - 1, n_checked).astype(np.intp)
+    checked = _Checked(images, kernel.features[images] @ kernel.features.T)
     n_graphs = max(1, len(kernel.prompts))
-    for number in range(n_graphs):
-        semantic: Any = 1
-        overlaps: Any = 1
-        if kernel.prompts:
-            semantic, overlaps = _evaluate_prompt(kernel, number, pairs, checked, limit, n_threads)
-        found = empty_heaps(len(features), q)
-        offer_pairs(pairs, visual * semantic, found, n_threads)
-        neighbors.append(found)
-        recalls.append(_recall(found.indices[checked], truth * overlaps, checked))
+    neighbors: list[Any] = [None] * n_graphs
+    chosen: _Pairs | None = None
+    recalls = []
+    for number in _hardest_first(kernel.prompts):
+        values: Any = 0
+        for packed, overlaps in _noun_parts(kernel, number, images, limit, n_threads):
+            if chosen is None:
+                # The hardest prompt needs the most pairs.
+                chosen = find_pairs(checked, _true_neighbors(checked, overlaps, q))
+            values += pair_products(chosen.pairs, packed, n_threads) if packed else 1
+        values *= chosen.cosines
+        found = nearest_partners(chosen.partners, values, names, q, n_threads).sorted()
+        neighbors[number] = found
+        true = _true_neighbors(checked, overlaps, q)
+        recalls.append(_recall(found.indices[names[images]], true, names))
         if progress:
-            progress("evaluating prompts", number + 1, n_graphs)
-    return neighbors, float(np.mean(recalls))
+            progress("evaluating prompts", len(recalls), n_graphs)
+    all_pairs = chosen.pairs.nnz == n_images * (n_images - 1) // 2
+    return neighbors, 1.0 if all_pairs else float(np.mean(recalls))
 
 
-def _evaluate_prompt(
-    kernel: Kernel,
-    number: int,
-    pairs: csr_array,
-    checked: NDArray[np.intp],
-    limit: float,
-    n_threads: int,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the semantic overlaps of the pairs, and of the checked images with all images.
+def _hardest_first(prompts: Sequence[NDArray[Any]]) -> list[int]:
+    """Return the numbers of the prompts, the most different from the mean prompt first."""
+    if not prompts:
+        return [0]
+    mean = _mean_prompt(prompts)
+    distances = [float(np.linalg.norm(nouns - mean)) for nouns in prompts]
+    return sorted(range(len(prompts)), key=distances.__getitem__, reverse=True)
 
-    If the probabilities of all nouns exceed the limit, parts of the nouns add their shares in turn.
+
+def _noun_parts(
+    kernel: Kernel, number: int, checked: NDArray[np.intp], limit: float, n_threads: int
+) -> Iterator[tuple[PackedRows | None, NDArray[np.float32] | int]]:
+    """Yield the probabilities of some nouns, and the checked images' overlaps with all images.
+
+    If the probabilities of all nouns exceed the limit, they come in several parts.
     """
+    if not kernel.prompts:
+        yield None, 1
+        return
     semantic, nouns = kernel.semantic, kernel.prompts[number]
     own = noun_probabilities(semantic[checked], [nouns], kernel.tau)[0]
     overlaps = np.empty((len(checked), len(semantic)), np.float32)
-    products = np.zeros(pairs.nnz, np.float32)
-    n_parts = min(len(nouns), max(1, int(np.ceil(2 * len(semantic) * len(nouns) / limit))))
-    for part in np.array_split(np.arange(len(nouns)), n_parts):
-        columns = slice(part[0], part[-1] + 1)
-        packed = empty_packed_rows(len(semantic), len(part))
+    n = len(semantic)
+    n_parts = min(len(nouns), max(1, int(np.ceil(2 * n * len(nouns) / limit))))
+    width = -(-len(nouns) // n_parts)
+    numbers, units = empty_packed_rows(n, width)
+    numbers = numbers.ravel()
+    for first in range(0, len(nouns), width):
+        columns = slice(first, min(first + width, len(nouns)))
+        packed = PackedRows(numbers[: n * (columns.stop - first)].reshape(n, -1), units)
 
         def pack(
             rows: slice,
@@ -246,17 +300,21 @@ def _evaluate_prompt(
             overlaps[:, rows] = own @ block.T
 
         softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads)
-        products += pair_products(pairs, packed, n_threads)
-    return products, overlaps
+        yield packed, overlaps
 
 
-def _recall(found: NDArray[np.int32], kernel: NDArray[Any], checked: NDArray[np.intp]) -> float:
-    """Return the share of the checked images' largest positive kernel values that were found."""
-    kernel[np.arange(len(checked)), checked] = 0
-    q = found.shape[1]
-    nearest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
+def _true_neighbors(checked: _Checked, overlaps: NDArray[Any] | int, q: int) -> NDArray[np.intp]:
+    """Return the images with the q largest positive kernel values, -1 where there are fewer."""
+    kernel = checked.cosines * overlaps
+    kernel[np.arange(len(kernel)), checked.images] = 0
+    largest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
+    return np.where(np.take_along_axis(kernel, largest, axis=1) > 0, largest, -1)
+
+
+def _recall(found: NDArray[np.int32], true: NDArray[np.intp], names: NDArray[np.intp]) -> float:
+    """Return the share of the checked images' true neighbours that were found."""
     shares = []
-    for own, true, values in zip(found, nearest, kernel, strict=True):
-        true = true[values[true] > 0]
-        shares.append(np.isin(true, own).mean() if len(true) else 1.0)
+    for own, nearest in zip(found, true, strict=True):
+        nearest = names[nearest[nearest >= 0]]
+        shares.append(np.isin(nearest, own).mean() if len(nearest) else 1.0)
     return float(np.mean(shares))

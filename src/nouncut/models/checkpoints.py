@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.compute.progress import Progress
-from nouncut.errors import ModelError, ParameterError
+from nouncut.errors import ModelError, ParameterError, describe_error
 from nouncut.models.hub import cached_snapshot, download, list_repository
 from nouncut.models.onnx_graphs import read_graph
 from nouncut.models.onnx_layouts import (
@@ -93,8 +93,14 @@ def find_checkpoint(
 ) -> OnnxFiles | TorchFiles:
     """Return the files of a model for the first runtime that has them; download them if needed."""
     folder = Path(model).expanduser()
-    if folder.is_dir():
-        return _find_in_folder(folder, runtimes, images_only)
+    try:
+        if folder.is_dir():
+            return _find_in_folder(folder, runtimes, images_only)
+    except OSError as error:
+        raise ModelError(
+            f"The folder {str(folder)!r} cannot be read ({describe_error(error)}). Check its "
+            "rights."
+        ) from error
     if isinstance(model, Path) or not (
         model in SHORT_NAMES or re.fullmatch(r"[\w.-]+/[\w.-]+", str(model))
     ):

@@ -61,6 +61,7 @@ def read_tokens(path: Path, config: Mapping[str, Any], fixed: int | None = None)
     beside = path.parent / "tokenizer_config.json"
     settings = read_json(beside) if beside.is_file() else {}
     pad_token = _pad_token(tokenizer, settings)
+    side = settings.get("padding_side") or (tokenizer.padding or {}).get("direction")
     limits = (
         fixed,
         context_length(config),
@@ -75,7 +76,7 @@ def read_tokens(path: Path, config: Mapping[str, Any], fixed: int | None = None)
         )
     tokenizer.no_padding()
     tokenizer.enable_truncation(context)
-    return TextTokens(tokenizer, context, pad_token, settings.get("padding_side") == "left")
+    return TextTokens(tokenizer, context, pad_token, str(side).lower() == "left")
 
 
 def _pad_token(tokenizer: Tokenizer, settings: Mapping[str, Any]) -> int:
