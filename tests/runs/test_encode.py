@@ -172,7 +172,7 @@ def test_groups_depend_neither_on_threads_nor_on_a_trial(tmp_path, n_jobs, secon
     folder.mkdir()
     make_images(folder, 100)
     for number in (3, 50, 51):
-        (folder / f"{number:05}.png").write_bytes(b"\x89PNG" + bytes([number]))
+        (folder / f"{number:05}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes([number]))
     scan = scan_images(folder)
     found = []
     for name, jobs, trial in (("plain", 1, None), ("other", n_jobs, seconds)):

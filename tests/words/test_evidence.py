@@ -15,6 +15,8 @@ def test_probabilities_are_the_mean_over_images_moved_towards_their_mean(n_image
     nouns = unit_rows(rng.normal(size=(20, 8))).astype(dtype)
     labels = rng.integers(-1, 3, size=n_images)
     found = cluster_probabilities(labels, images, nouns, 3, tau=0.1)
+    threads = cluster_probabilities(labels, images, nouns, 3, tau=0.1, n_threads=3)
+    np.testing.assert_array_equal(found, threads)
     for cluster in range(3):
         members = images[labels == cluster]
         moved = 0.75 * members + 0.25 * members.mean(axis=0)

@@ -228,6 +228,11 @@ class ImageEncoding:
         self._broken: dict[str, str] = {}
 
     @property
+    def visual_dim(self) -> int:
+        """Length of the features that compare images with each other."""
+        return self._encoder.image_dim
+
+    @property
     def n_left(self) -> int:
         """Number of files that are still to be opened."""
         return len(self._todo) - self._n_opened

@@ -33,6 +33,7 @@ from nouncut.runs.job import Job
 from nouncut.runs.looks import SeveralEncodings
 from nouncut.runs.sources import FeatureFile, Source
 from nouncut.runs.vocabulary import VocabularyEncoding
+from nouncut.words.evidence import IMAGES_PER_CLUSTER, MAX_THREADS
 
 # Work is counted in multiplications of a large matrix product that would take the same time, so
 # that it suits any machine: the speed of such a product is measured.
@@ -56,8 +57,8 @@ _THUMBNAIL_SECONDS = 0.3
 _THUMBNAIL_SIDE = 320
 # Before clusters are counted.
 _LIKELY_CLUSTERS = 30
-# Images that names are chosen with at once, and what a name costs per cluster and word.
-_NAMED_AT_ONCE, _BYTES_PER_NAME = 256, 32
+# What names cost per cluster and word.
+_BYTES_PER_NAME = 32
 _SINGLE = 4
 _GEMM_SIZE, _SPEED_SECONDS = 512, 0.1
 
@@ -143,8 +144,9 @@ def estimate_run(
     n_files, n_texts = encoding.n_left if encoding else 0, words.texts.n_left if words else 0
     image_trial, pace_of_texts = _try(encoding, words, job)
     n_broken = round(n_files * (1 - image_trial.share_opened))
-    size = _size(len(images.paths) - n_broken, source, model, words, job)
-    amounts, speed = _amounts(size), _multiplications_per_second(count_threads(job.n_jobs))
+    size = _size(len(images.paths) - n_broken, source, model, encoding, words, job)
+    n_threads = count_threads(job.n_jobs)
+    amounts, speed = _amounts(size), _multiplications_per_second(n_threads)
     work = sum(WORK[kind] * amount for kind, amount in amounts.items())
     n_new = n_files - n_broken
     phrases = size.n_nouns * size.n_prompts if n_texts else 0
@@ -158,8 +160,8 @@ def estimate_run(
         texts_to_encode=n_texts,
         encoding_seconds=(encoding.n_left if encoding else 0) * image_trial.seconds_per_file
         + ((words.texts.n_left if words else 0) + phrases) * pace_of_texts,
-        clustering_seconds=work / speed + n_new * _seconds_per_thumbnail(images, n_new, job),
-        n_bytes=_peak(size, source, encoding, image_trial),
+        clustering_seconds=work / speed + n_new * _seconds_per_thumbnail(images, n_new) / n_threads,
+        n_bytes=_peak(size, source, encoding, image_trial, n_threads),
         announced=datetime.now(UTC).isoformat(timespec="milliseconds"),
         amounts=amounts,
         multiplications_per_second=speed,
@@ -184,6 +186,7 @@ def _size(
     n_images: int,
     source: Source,
     model: ChosenEncoder | None,
+    encoding: ImageEncoding | SeveralEncodings | None,
     words: VocabularyEncoding | None,
     job: Job,
 ) -> _Size:
@@ -199,7 +202,7 @@ def _size(
     n_nouns = min(n_words, 5 * max(3 * n_clusters, n_images // 300))
     return _Size(
         n_images,
-        model.encoder.image_dim,
+        encoding.visual_dim if encoding else model.encoder.image_dim,
         model.encoder.text_dim,
         n_words,
         n_nouns,
@@ -226,7 +229,11 @@ def _amounts(size: _Size) -> dict[str, float]:
 
 
 def _peak(
-    size: _Size, source: Source, encoding: ImageEncoding | SeveralEncodings | None, trial: Trial
+    size: _Size,
+    source: Source,
+    encoding: ImageEncoding | SeveralEncodings | None,
+    trial: Trial,
+    n_threads: int,
 ) -> int:
     """Return the most memory that the process will use."""
     now = used_memory() or 0
@@ -248,12 +255,13 @@ def _peak(
     fit = needed.most - (features if isinstance(source, FeatureFile) else 0)
     # Copies of the vocabulary: the mean over prompts, distinct words, and these transposed.
     names = 2 * features + 3 * vocabulary
-    names += size.n_words * (_NAMED_AT_ONCE * _SINGLE + size.n_clusters * _BYTES_PER_NAME)
+    at_once = IMAGES_PER_CLUSTER * min(MAX_THREADS, n_threads)
+    names += size.n_words * (at_once * _SINGLE + size.n_clusters * _BYTES_PER_NAME)
     later = BYTES_ONCE + vocabulary + max(fit, names)
     return max(peak_memory() or 0, now + encode, now + later)
 
 
-def _seconds_per_thumbnail(images: ImageSet, n_new: int, job: Job) -> float:
+def _seconds_per_thumbnail(images: ImageSet, n_new: int) -> float:
     """Measure how long the report takes for an image that has no thumbnail yet."""
     if not n_new or images.hashes is None:
         return 0.0
@@ -268,8 +276,7 @@ def _seconds_per_thumbnail(images: ImageSet, n_new: int, job: Job) -> float:
         made += 1
         if time.perf_counter() - start > _THUMBNAIL_SECONDS:
             break
-    pace = (time.perf_counter() - start) / max(1, made)
-    return pace / count_threads(job.n_jobs)
+    return (time.perf_counter() - start) / max(1, made)
 
 
 def _spread(paths: Sequence[str | Path]) -> list[str | Path]:

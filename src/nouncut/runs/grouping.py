@@ -161,6 +161,7 @@ def _name(
         collection.semantic,
         vocabulary.words,
         vocabulary.features,
+        n_jobs=job.n_jobs,
         progress=job.progress,
     )
 

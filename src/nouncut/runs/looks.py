@@ -54,6 +54,11 @@ class SeveralEncodings:
         self.images_at_once = max(part.images_at_once for part in encodings)
 
     @property
+    def visual_dim(self) -> int:
+        """Length of the features that compare images with each other."""
+        return sum(encoder.image_dim for encoder in self._looks)
+
+    @property
     def n_left(self) -> int:
         """Number of files that are still to be opened."""
         return max(part.n_left for part in self._encodings)

@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from nouncut.compute.checks import check_nouns, check_positive
 from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
+from nouncut.compute.threads import count_threads
 from nouncut.errors import ParameterError
 from nouncut.words.concepts import find_concepts, pool_narrower
 from nouncut.words.evidence import cluster_probabilities, information, spread_tau
@@ -47,6 +48,7 @@ def name_clusters(
     *,
     tau: float | None = None,
     n_more: int = 3,
+    n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> list[ClusterName]:
     """Name each cluster by a noun that distinguishes it from the rest of the collection.
@@ -72,6 +74,8 @@ def name_clusters(
         Temperature of the softmax over nouns; by default half the spread of the cosines.
     n_more : int, default=3
         The number of further words for each cluster.
+    n_jobs : int, default=1
+        Threads; -1 for all cores. The names do not depend on it.
     progress : callable, optional
         Called with the stage ("naming groups"), the number of clusters done and the total.
 
@@ -109,7 +113,13 @@ def name_clusters(
         return nameless
     tau = spread_tau(images[clusters >= 0], vectors) if tau is None else tau
     probabilities = cluster_probabilities(
-        clusters, images, vectors, n_clusters, tau=tau, progress=progress
+        clusters,
+        images,
+        vectors,
+        n_clusters,
+        tau=tau,
+        n_threads=count_threads(n_jobs),
+        progress=progress,
     )
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
     return _choose_names(words, probabilities, sizes, n_more)

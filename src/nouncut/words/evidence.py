@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress
 from nouncut.compute.softmax import softmax_rows
-from nouncut.compute.threads import blas_threads
+from nouncut.compute.threads import blas_threads, run_tasks
 
 # Half the spread of an image's cosines: a few of many thousand nouns get most of the probability,
 # for any encoder and any number of nouns. Clustering wants a higher temperature.
 _TAU_PER_SPREAD = 0.5
 _MIN_TAU = 1e-3
 # Further images of a cluster hardly change its mean but cost as much time.
-_IMAGES_PER_CLUSTER = 256
+IMAGES_PER_CLUSTER = 256
 _IMAGES_AT_ONCE = 128
+# Every thread needs memory for the probabilities of all nouns.
+MAX_THREADS = 4
 # One image often points at wrong nouns, and the mean of a mixed cluster at nouns that none of its
 # images shows. So each image is moved a quarter of the way to the mean.
 _SHARE_OF_MEAN = np.float32(0.25)
@@ -40,12 +43,15 @@ def cluster_probabilities(
     n_clusters: int,
     *,
     tau: float,
+    n_threads: int = 1,
     progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Return the mean probability (n_clusters, n_nouns) of each noun over a cluster's images."""
     means = np.zeros((n_clusters, len(nouns)), dtype=np.float32)
     columns = np.ascontiguousarray(nouns.T)
-    for cluster in range(n_clusters):
+    done = count(1)
+
+    def average(cluster: int) -> None:
         members = np.flatnonzero(labels == cluster)
         members = members[_evenly_spaced(len(members))]
         if len(members):
@@ -53,7 +59,11 @@ def cluster_probabilities(
             rows = rows + _SHARE_OF_MEAN * (rows.mean(axis=0) - rows)
             means[cluster] = _noun_probabilities(rows, columns, tau).mean(axis=0)
         if progress:
-            progress("naming groups", cluster + 1, n_clusters)
+            progress("naming groups", next(done), n_clusters)
+
+    # Rounding depends on the threads of BLAS, so their number is fixed.
+    with blas_threads(1):
+        run_tasks(average, range(n_clusters), min(n_threads, MAX_THREADS))
     return means
 
 
@@ -74,14 +84,13 @@ def information(
 
 def _noun_probabilities(images: NDArray[Any], columns: NDArray[Any], tau: float) -> NDArray[Any]:
     logits = np.empty((len(images), columns.shape[1]), np.result_type(images, columns))
-    # Rounding depends on the threads of BLAS and on the number of rows, so both are fixed.
-    with blas_threads(1):
-        for first in range(0, len(images), _IMAGES_AT_ONCE):
-            rows = slice(first, first + _IMAGES_AT_ONCE)
-            np.matmul(images[rows], columns, out=logits[rows])
+    # Rounding depends on the number of rows as well.
+    for first in range(0, len(images), _IMAGES_AT_ONCE):
+        rows = slice(first, first + _IMAGES_AT_ONCE)
+        np.matmul(images[rows], columns, out=logits[rows])
     softmax_rows(logits, tau)
     return logits
 
 
 def _evenly_spaced(n: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, n - 1, min(n, _IMAGES_PER_CLUSTER)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, IMAGES_PER_CLUSTER)).astype(np.intp))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cache
 
 from nouncut.words.spelling import fold_word, singulars
-from nouncut.words.wordnet import Synset, load_wordnet, synsets_of
+from nouncut.words.wordnet import Synset, load_wordnet, synsets_of, word_senses
 
 # Names do not have articles; a text that has one is a sentence about something.
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -39,9 +39,8 @@ def _senses_of_spelling(text: str) -> tuple[Synset, ...]:
 def _loose_index() -> dict[str, list[str]]:
     """Return the ids of synsets by the loose spelling of their words, frequent senses first."""
     senses: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for synset in load_wordnet().values():
-        for word, rank in zip(synset.words, synset.ranks, strict=True):
-            senses[_loose(word)].append((rank, synset.id))
+    for word, rank, id_ in word_senses():
+        senses[_loose(word)].append((rank, id_))
     return {
         word: list(dict.fromkeys(id_ for _, id_ in sorted(found))) for word, found in senses.items()
     }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from nouncut.words.wordnet import load_wordnet
+from nouncut.words.wordnet import hypernym_pairs, load_wordnet
 
 
 def synset_rows(ids: Sequence[str]) -> NDArray[np.intp]:
@@ -38,11 +38,7 @@ def ancestor_vectors() -> csr_array:
 def _ancestors() -> csr_array:
     """Return which synsets (columns) are at or above which (rows)."""
     row_of = _row_numbers()
-    pairs = [
-        (row_of[synset.id], row_of[parent])
-        for synset in load_wordnet().values()
-        for parent in synset.hypernyms
-    ]
+    pairs = [(row_of[id_], row_of[parent]) for id_, parent in hypernym_pairs()]
     rows, columns = np.array(pairs).T
     n = len(row_of)
     reached = csr_array(eye_array(n) + csr_array((np.ones(len(pairs)), (rows, columns)), (n, n)))

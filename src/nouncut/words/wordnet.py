@@ -117,6 +117,22 @@ def usual_words(lexicons: Collection[str], named_entities: bool) -> Iterator[str
             yield words.partition("|")[0]
 
 
+def hypernym_pairs() -> Iterator[tuple[str, str]]:
+    """Yield the ids of all synsets with those right above them, without parsing the synsets."""
+    for line in _table():
+        id_, _, _, _, _, hypernyms, _ = line.split("\t", 6)
+        for parent in hypernyms.split():
+            yield id_, parent
+
+
+def word_senses() -> Iterator[tuple[str, int, str]]:
+    """Yield all words with their ranks and the ids of their synsets, without parsing these."""
+    for line in _table():
+        id_, _, _, words, ranks, _ = line.split("\t", 5)
+        for word, rank in zip(words.split("|"), _parse_ranks(ranks), strict=True):
+            yield word, rank, id_
+
+
 def all_glosses() -> str:
     """Return the glosses of all synsets, one per line."""
     return "\n".join(line.rpartition("\t")[2] for line in _table())
