@@ -172,7 +172,7 @@ def main() -> None:
         "graphs": (lambda d: (d.graph,), ("graph",)),
         "all": (lambda d: ("all",), ("",)),
     }
-    result = setting("scipy", "numba") | {
+    result = setting("scipy") | {
         f"ACC by {name}": table(found, cell, names) for name, (cell, names) in cells.items()
     }
     print_result(result, arguments.json)

@@ -15,7 +15,7 @@ from nouncut.runs.settings import Settings
 from nouncut.runs.vocabulary import vocabulary_words
 from nouncut.store.store import FeatureStore, text_key
 
-SLOW = {"torch", "sklearn", "numba", "transformers", "scipy", "pyarrow", "numpy"}
+SLOW = {"torch", "sklearn", "onnxruntime", "transformers", "scipy", "pyarrow", "numpy"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["cluster", "--help"], ["--version"]])

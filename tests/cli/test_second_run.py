@@ -15,7 +15,6 @@ HEAVY = {
     "jinja2",
     "joblib",
     "llvmlite",
-    "numba",
     "onnxruntime",
     "pyarrow.compute",
     "pyarrow.dataset",
