@@ -94,7 +94,7 @@ def test_factors_of_full_rank_are_exact(data):
 
 
 def test_every_pair_comes_once(data, truth):
-    pairs = candidate_pairs(truth[0]).toarray()
+    pairs = candidate_pairs(truth[0].indices).toarray()
     chosen = np.zeros((1500, 1500), dtype=bool)
     chosen[np.repeat(np.arange(1500), Q), truth[0].indices.ravel()] = True
     np.testing.assert_array_equal(pairs, np.triu(chosen | chosen.T))
@@ -138,18 +138,18 @@ def test_without_memory_for_brute_force_auto_uses_candidates(data):
 
 
 def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, monkeypatch):
-    efforts = []
+    asked = []
     find_pairs = search_module._find_pairs
 
-    def noted(kernel, q, in_cells, effort, *others):
-        efforts.append(effort)
+    def noted(*arrays, most, **options):
+        asked.append(most)
         # With hardly any candidates of their own the prompts' neighbours are missed.
-        return find_pairs(kernel, max(1, q * effort // 32), in_cells, 1, *others)
+        return find_pairs(*arrays, most=most // 200 + 1, **options)
 
     monkeypatch.setattr(search_module, "_find_pairs", noted)
     with pytest.warns(UserWarning, match="of the nearest images"):
         found = search(data, method="candidates")
-    assert efforts == [1, 4]
+    assert asked == [6 * Q, 4 * 6 * Q]
     assert found.recall < 0.995
 
 

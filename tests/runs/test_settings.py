@@ -19,6 +19,7 @@ from nouncut.words.wordnet import VISIBLE_LEXICONS
 OTHERS = {
     "n_clusters": 3,
     "model": "mini",
+    "looks": ("mini",),
     "vocabulary": ("calm", "wild"),
     "lexicons": None,
     "prompts": ("{}",),

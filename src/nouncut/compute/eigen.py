@@ -232,7 +232,7 @@ def _filtered_iteration(
             break
         done, rest = block[:, :n_done], block[:, n_done:]
         damped = _FIRST_GUESS if highest is None else highest
-        _chebyshev_filter(operator, rest, damped, values[n_done])
+        _chebyshev_filter(operator, rest, damped)
         if n_done:
             _remove(done, rest, operator.n_threads)
         values[n_done:], residuals = _rayleigh_ritz(operator, rest, k - n_done)
@@ -307,16 +307,13 @@ def _definite_eigh(
     return values[::-1], vectors[:, ::-1]
 
 
-def _chebyshev_filter(operator: Operator, block: NDArray[Any], high: float, top: float) -> None:
-    """Amplify the eigenvectors above `high` and damp those below, in place.
-
-    The block's own eigenvalues reach up to `top`. Locked vectors, which rounding brings back until
-    they are removed again, have eigenvalues up to 1.
-    """
+def _chebyshev_filter(operator: Operator, block: NDArray[Any], high: float) -> None:
+    """Amplify the eigenvectors above `high` and damp those below, in place."""
     low = operator.lowest
     high = min(max(high, low + _NARROWEST), 1 - 1e-3)
-    log_most = np.log(2 * _AMPLIFICATION[block.dtype.type])
-    most = min(log_most / _growth(top, low, high), 2 * log_most / _growth(1.0, low, high))
+    # Rounding brings locked vectors back until they are removed again. They have eigenvalues up to
+    # 1, so what the block itself could bear would make them drown it.
+    most = np.log(2 * _AMPLIFICATION[block.dtype.type]) / _growth(1.0, low, high)
     operator.chebyshev(block, int(np.clip(most, *operator.degrees)), low, high)
 
 

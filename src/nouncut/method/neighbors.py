@@ -78,6 +78,8 @@ def neighbor_keys(
 
 def keep_largest(nearest: Nearest, images: Any, keys: NDArray[np.uint64]) -> None:
     """Give images the largest keys of every row of `keys`, which are reordered."""
+    if not nearest.keys.shape[1]:  # A single image has no neighbours.
+        return
     spare = keys.shape[1] - nearest.keys.shape[1]
     keys.partition(spare, axis=1)
     nearest.keys[images] = keys[:, spare:]
