@@ -33,7 +33,7 @@ def our_cells(features: NDArray[Any], factors: NDArray[Any]) -> Candidates:
     order, blocks = near_blocks(features, [factors], threads)
     found = search_blocks(
         features[order], [factors[order]], N_CANDIDATES, blocks, n_threads=threads
-    )[0]
+    )[0].sorted()
     candidates = np.empty_like(found.indices)
     candidates[order] = order[found.indices]
     return candidates

@@ -239,13 +239,12 @@ def _rank_pairs(
     checked = _Checked(images, kernel.features[images] @ kernel.features.T)
     n_graphs = max(1, len(kernel.prompts))
     neighbors: list[Any] = [None] * n_graphs
-    chosen: _Pairs | None = None
+    chosen: Any = None  # The pairs that the first prompt needs, which is the hardest.
     recalls = []
     for number in _hardest_first(kernel.prompts):
         values: Any = 0
         for packed, overlaps in _noun_parts(kernel, number, images, limit, n_threads):
             if chosen is None:
-                # The hardest prompt needs the most pairs.
                 chosen = find_pairs(checked, _true_neighbors(checked, overlaps, q))
             values += pair_products(chosen.pairs, packed, n_threads) if packed else 1
         values *= chosen.cosines
