@@ -26,6 +26,7 @@ from nouncut.method.graphs import (
     normalize_graph,
     symmetric_graphs,
 )
+from nouncut.method.kernel import Kernel
 from nouncut.method.labels import assign_labels
 from nouncut.method.search import search_neighbors
 from nouncut.paper.scores import clustering_scores
@@ -91,7 +92,7 @@ def make_graphs(drawn: Drawn, seed: int) -> tuple[list[csr_array], NDArray[Any],
         drawn.images, k, n_prompts=drawn.prompts, separation=drawn.separation, random_state=seed
     )
     X = data.features
-    found = search_neighbors(X, X, data.noun_features, TAU, drawn.neighbors, n_threads=2)
+    found = search_neighbors(Kernel(X, X, data.noun_features, TAU), drawn.neighbors, n_threads=2)
     graphs = symmetric_graphs(found.neighbors, neighbors=drawn.graph)  # type: ignore[arg-type]
     kept = np.delete(np.arange(len(X)), excluded_images(even_mean(graphs), k))
     return [normalize_graph(g[kept][:, kept])[0] for g in graphs], data.labels[kept], k

@@ -19,6 +19,7 @@ from _setting import print_result, setting
 from nouncut.compute.eigen import top_eigenpairs
 from nouncut.compute.threads import count_threads
 from nouncut.method.graphs import normalize_graph, symmetric_graphs
+from nouncut.method.kernel import Kernel
 from nouncut.method.labels import assign_labels
 from nouncut.method.search import search_neighbors
 from nouncut.paper.scores import clustering_scores
@@ -36,7 +37,7 @@ def make_graph(n_images: int, n_clusters: int, separation: float) -> tuple[csr_a
         n_images, n_clusters, n_nouns=400, n_prompts=1, separation=separation, random_state=0
     )
     images, threads = data.features, count_threads(-1)
-    found = search_neighbors(images, images, data.noun_features, TAU, Q, n_threads=threads)
+    found = search_neighbors(Kernel(images, images, data.noun_features, TAU), Q, n_threads=threads)
     return normalize_graph(symmetric_graphs(found.neighbors)[0])[0], data.labels
 
 

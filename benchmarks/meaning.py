@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from _setting import print_result, setting
 from nouncut import encode_images
 from nouncut.compute.rows import unit_rows
-from nouncut.models.efficientnet import class_synsets
+from nouncut.models.efficientnet import Classifier, class_synsets, load_weights
 from nouncut.models.meaning import MeaningSpace
 from nouncut.models.mini import MiniEncoder
 from nouncut.models.word_table import WORD_DIM, WordTable
+from nouncut.runs.encode import image_space
 from nouncut.words.nouns import load_nouns
 from nouncut.words.wordnet import VISIBLE_LEXICONS, load_wordnet
 
@@ -99,7 +100,8 @@ def accuracy(space: TextSpace, folder: Path, encoder: MiniEncoder) -> float:
     classes = [path.parent.name for path in images.paths]
     names = sorted(set(classes))
     readable = [name.replace("_", " ").replace("-", " ").lower() for name in names]
-    logits = images.visual(center=np.zeros(len(class_synsets())))
+    rows = images.store.read(image_space(encoder), images.hashes or ())
+    logits = Classifier(load_weights()).logits(rows)
     nearest = space.nearest(class_probabilities(logits), readable)
     return float(np.mean([names[i] == name for i, name in zip(nearest, classes, strict=True)]))
 

@@ -21,8 +21,10 @@ from nouncut import NTKSpectralClustering, encode_nouns
 from nouncut.compute.rows import unit_rows
 from nouncut.method.familiarity import familiarity, least_familiarity
 from nouncut.method.membership import cluster_membership, outliers
+from nouncut.method.whitening import half_whitening
 from nouncut.models.choose import load_encoder
 from nouncut.paper.synthetic import make_clip_like
+from nouncut.runs.encode import image_space
 from nouncut.words.prompts import PROMPTS
 from quality import Photographs
 
@@ -95,13 +97,12 @@ def unseen_row(data: Photographs, raw: NDArray[Any], seed: int) -> dict[str, Any
     hidden = rng.choice(kinds, max(1, round(HIDDEN_SHARE * len(kinds))), replace=False)
     is_hidden = np.isin(data.classes, hidden)
     is_new = rng.random(len(raw)) < HIDDEN_SHARE
-    known = raw[~is_hidden & ~is_new]
-    center = known.mean(axis=0)
-    features = unit_rows(known - center)
+    view = half_whitening(raw[~is_hidden & ~is_new])
+    features = unit_rows(view(raw[~is_hidden & ~is_new]))
     least = least_familiarity(features, n_threads=2)
 
     def flagged(rows: NDArray[Any]) -> float:
-        found = familiarity(features, unit_rows(rows - center), n_threads=2) < least
+        found = familiarity(features, unit_rows(view(rows)), n_threads=2) < least
         return round(100 * float(found.mean()), 1)
 
     return {
@@ -126,7 +127,8 @@ def main() -> None:
         for folder in arguments.folders:
             data = Photographs(folder, encoder)
             rows.append(photograph_row(data))
-            raw = data.images.visual(np.zeros(data.visual.shape[1], np.float32))
+            stored = data.images.store.read(image_space(encoder), data.images.hashes or ())
+            raw = encoder.visual(stored)
             unseen += [unseen_row(data, raw, seed) for seed in range(arguments.seeds)]
     result["Confidence"] = rows
     result["Unseen kinds"] = unseen

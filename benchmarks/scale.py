@@ -29,6 +29,7 @@ from nouncut import NTKSpectralClustering
 from nouncut.compute.progress import ProgressLine
 from nouncut.compute.threads import count_threads
 from nouncut.method.graphs import normalize_graph, symmetric_graphs, symmetrize_graph
+from nouncut.method.kernel import Kernel
 from nouncut.method.search import search_neighbors
 from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import ClipLikeData, make_clip_like
@@ -105,14 +106,16 @@ def warm_up() -> None:
     """Compile or load the code for few images and for many, before the clock starts."""
     data = make_clip_like(600, 4, n_nouns=50, n_prompts=2, random_state=0)
     run_nouncut(data, 4)
-    few = (data.features, data.features, data.noun_features, TAU, Q)
-    search_neighbors(*few, method="candidates", n_threads=count_threads(-1))
+    few = Kernel(data.features, data.features, data.noun_features, TAU)
+    search_neighbors(few, Q, method="candidates", n_threads=count_threads(-1))
 
 
 def ready_graph(data: ClipLikeData) -> csr_array:
     """Return the graph of the first prompt, found by our own search."""
     images, threads = data.features, count_threads(-1)
-    found = search_neighbors(images, images, data.noun_features[:1], TAU, Q, n_threads=threads)
+    found = search_neighbors(
+        Kernel(images, images, data.noun_features[:1], TAU), Q, n_threads=threads
+    )
     return symmetric_graphs(found.neighbors)[0]
 
 

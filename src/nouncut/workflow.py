@@ -35,6 +35,7 @@ def cluster_images(
     lexicons: Sequence[str] | None = VISIBLE_LEXICONS,
     prompts: Sequence[str] = PROMPTS,
     tau: float | Literal["auto"] | None = None,
+    semantic_weight: float | Literal["auto"] = "auto",
     n_neighbors: int | Literal["auto"] = "auto",
     random_state: int = 0,
     solver: Solver = "auto",
@@ -74,6 +75,9 @@ def cluster_images(
     tau : float or "auto", optional
         Temperature of the softmax over nouns; by default the published 0.04 for CLIP, and "auto"
         for other models.
+    semantic_weight : float or "auto", default="auto"
+        How much words count beside looks, from 0 (looks alone) to 1 (the paper); "auto" trusts
+        words as far as they agree with looks.
     n_neighbors : int or "auto", default="auto"
         Neighbours that every image keeps; "auto" is twice the root of the number of images per
         cluster, at most 30.
@@ -134,6 +138,7 @@ def cluster_images(
         lexicons=None if lexicons is None else tuple(lexicons),
         prompts=tuple(prompts),
         tau=tau,
+        semantic_weight=semantic_weight,
         n_neighbors=n_neighbors,
         random_state=random_state,
         solver=solver,

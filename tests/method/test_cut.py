@@ -18,6 +18,7 @@ from nouncut.method.cut import cut_graph, dense_cut, implied_cut
 from nouncut.method.diffusion import DiffusionOptions
 from nouncut.method.exact_diffusion import exact_diffusion
 from nouncut.method.graphs import neighbor_graph, normalize_graph, stack_graphs, symmetrize_graph
+from nouncut.method.kernel import Kernel
 from nouncut.method.search import search_neighbors
 from nouncut.paper.synthetic import make_clip_like
 
@@ -36,7 +37,7 @@ def graphs_and_dense_cut(name):
     n_images, k, q, separation = HARD[name]
     data = make_clip_like(n_images, k, n_prompts=3, separation=separation, random_state=0)
     X = data.features
-    found = search_neighbors(X, X, data.noun_features, 0.04, q).neighbors
+    found = search_neighbors(Kernel(X, X, data.noun_features, 0.04), q).neighbors
     graphs = [symmetrize_graph(neighbor_graph(near, len(X))) for near in found]
     graphs = [normalize_graph(graph)[0] for graph in graphs]
     affinity, even = exact_diffusion(graphs, EVEN_WEIGHTS, n_threads=2)

@@ -32,7 +32,8 @@ def recall(found, truth) -> float:
 
 
 def search(data, **options):
-    return search_neighbors(data.features, data.features, data.noun_features, TAU, Q, **options)
+    kernel = Kernel(data.features, data.features, data.noun_features, TAU)
+    return search_neighbors(kernel, Q, **options)
 
 
 @pytest.mark.parametrize("method", ["candidates", "cells"])
@@ -73,7 +74,7 @@ def test_auto_is_exact_for_few_images_and_says_so(data, truth, monkeypatch):
 
 
 def test_candidates_without_nouns_are_the_neighbors(data):
-    found = search_neighbors(data.features, data.features, [], 1.0, Q, method="candidates")
+    found = search_neighbors(Kernel(data.features, data.features), Q, method="candidates")
     (true,) = kernel_neighbors(data.features, [], Q)
     # Sums in another order may swap images that are equally near.
     assert recall(found.neighbors[0], true) > 0.9999

@@ -6,7 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 
 from nouncut.errors import ParameterError
 
@@ -25,6 +25,15 @@ def check_positive(values: Mapping[str, object], kind: type) -> None:
         is_number = isinstance(value, kind) and not isinstance(value, bool)
         if not is_number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
             raise ParameterError(f"`{name}` must be {wanted}; got {value!r}.")
+
+
+def check_weight(name: str, value: object) -> None:
+    """Raise unless a parameter is "auto" or a number from 0 to 1."""
+    if isinstance(value, str) and value == "auto":
+        return
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 <= float(value) <= 1:  # type: ignore[arg-type]
+        raise ParameterError(f'`{name}` must be "auto" or a number from 0 to 1; got {value!r}.')
 
 
 def check_nouns(nouns: Sequence[str], n_nouns: int) -> list[str]:

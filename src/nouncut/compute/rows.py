@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nouncut.compute.threads import blas_threads
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _ROWS_AT_ONCE = 4096
+
+
+class Projection(NamedTuple):
+    """A linear view of features: rows relative to a centre, projected on a basis."""
+
+    center: NDArray[np.float32]  # (d,)
+    basis: NDArray[np.float32]  # (d, n_components)
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Project (n, d) rows."""
+        found = np.empty((len(rows), self.basis.shape[1]), np.float32)
+        # The threads of BLAS change the last digits.
+        with blas_threads(1):
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                part = slice(start, start + _ROWS_AT_ONCE)
+                centred = np.subtract(rows[part], self.center, dtype=np.float32)
+                np.matmul(centred, self.basis, out=found[part])
+        return found
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:

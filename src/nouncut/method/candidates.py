@@ -45,6 +45,7 @@ def noun_factors(
     *,
     rank: int = RANK,
     n_threads: int = 1,
+    weight: float = 1.0,
 ) -> NDArray[np.float32]:
     """Return rows (n_images, rank) with nearly the inner products of the noun probabilities.
 
@@ -54,14 +55,14 @@ def noun_factors(
     n_images = len(features)
     picked = np.linspace(0, n_images - 1, min(n_images, SAMPLE_SIZE)).astype(np.intp)
     sample = np.empty((len(picked), len(nouns)), np.float32)
-    softmax_blocks(features[picked], nouns, tau, sample.__setitem__, n_threads)
+    softmax_blocks(features[picked], nouns, tau, sample.__setitem__, n_threads, weight)
     directions = np.ascontiguousarray(_singular_directions(sample)[:, :rank])
     factors = np.empty((n_images, directions.shape[1]), np.float32)
 
     def project(rows: slice, block: NDArray[Any]) -> None:
         factors[rows] = block @ directions
 
-    softmax_blocks(features, nouns, tau, project, n_threads)
+    softmax_blocks(features, nouns, tau, project, n_threads, weight)
     return factors
 
 

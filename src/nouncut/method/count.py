@@ -53,7 +53,7 @@ def count_images(
     distinct = np.unique(find_originals(*kernel.rows))
     q = min(n_neighbors or choose_neighbors(len(distinct)), len(distinct) - 1)
     kernel = kernel.take(distinct)
-    found = search_neighbors(*kernel, q, n_threads=n_threads, progress=progress)
+    found = search_neighbors(kernel, q, n_threads=n_threads, progress=progress)
     graph = normalized_mean(symmetric_graphs(found.neighbors))
     return count_clusters(graph, random_state=random_state, n_threads=n_threads, progress=progress)
 

@@ -41,6 +41,7 @@ from nouncut.method.membership import membership_temperature
 from nouncut.method.placement import PLACEMENT_ARRAYS, Placement
 from nouncut.method.prediction import PredictionMixin
 from nouncut.method.temperature import choose_tau
+from nouncut.method.trust import NounTrust, weigh_nouns
 
 # The names of the arrays that `to_arrays` may return.
 MODEL_ARRAYS = (*PLACEMENT_ARRAYS, "model_centers")
@@ -66,6 +67,10 @@ class NTKSpectralClustering(
     tau : float or "auto", default=0.04
         Temperature of the softmax over nouns. The published 0.04 suits CLIP; "auto" chooses one
         for any encoder (see `nouncut.method.temperature.choose_tau`).
+    semantic_weight : float or "auto", default=1.0
+        Share of the kernel that nouns change, from 0 (looks alone) to 1 (the paper's kernel).
+        "auto" trusts nouns as far as they agree with looks (see
+        `nouncut.method.trust.noun_trust`).
     n_neighbors : int or "auto", default="auto"
         Neighbours q that every image keeps in a graph. "auto" is twice the square root of the
         images per cluster, between 2 and 30; the paper uses 30.
@@ -140,6 +145,10 @@ class NTKSpectralClustering(
         images were compared.
     tau_ : float or None
         The temperature used; None without nouns.
+    semantic_weight_ : float
+        The weight of the nouns; 0 without nouns.
+    noun_trust_ : NounTrust or None
+        The agreements from which "auto" chose the weight; None if it was given.
     n_iter_ : int
         Outer steps of the diffusion; 1 without diffusion.
     isolated_ : ndarray of shape (n_isolated,)
@@ -169,12 +178,16 @@ class NTKSpectralClustering(
     array([ True,  True,  True])
     """
 
+    semantic_weight_: float
+    noun_trust_: NounTrust | None
+
     def __init__(
         self,
         n_clusters: int | Literal["auto"] = 8,
         *,
         affinity: Affinity = "ntk",
         tau: float | Literal["auto"] = 0.04,
+        semantic_weight: float | Literal["auto"] = 1.0,
         n_neighbors: int | Literal["auto"] = "auto",
         mu: float = 0.1,
         lam: float = 10.0,
@@ -193,6 +206,7 @@ class NTKSpectralClustering(
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.tau = tau
+        self.semantic_weight = semantic_weight
         self.n_neighbors = n_neighbors
         self.mu = mu
         self.lam = lam
@@ -254,6 +268,7 @@ class NTKSpectralClustering(
                     raise ParameterError('Nouns cannot be used with `affinity="precomputed"`.')
                 checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
                 self._rows, self.tau_, self.nouns_ = (), None, None
+                self.semantic_weight_, self.noun_trust_ = 0.0, None
                 self._keep(fit_graph(check_graph(checked), self.n_clusters, options))
             else:
                 self._rows = check_image_features(self, X, semantic_features)
@@ -261,6 +276,11 @@ class NTKSpectralClustering(
                 self.nouns_ = None if nouns is None else [str(noun) for noun in nouns]
                 self.tau_ = self._temperature(prompts)
                 kernel = Kernel(self._rows[0], self._rows[-1], prompts, self.tau_ or 1.0)
+                k, rng, n_threads = self.n_clusters, options.rng, options.n_threads
+                found = weigh_nouns(kernel, self.semantic_weight, k, rng, n_threads)
+                self.semantic_weight_, self.noun_trust_ = found
+                used = prompts if self.semantic_weight_ else []
+                kernel = kernel._replace(prompts=used, weight=self.semantic_weight_)
                 self._keep(fit_images(kernel, self.n_clusters, options), len(prompts))
         return self
 

@@ -132,7 +132,7 @@ def connect_images(kernel: Kernel, n_clusters: int | None, options: FitOptions) 
     n_images, asked = len(kernel.features), options.n_neighbors
     most = min(asked or choose_neighbors(n_images, n_clusters or 1), n_images - 1)
     found = search_neighbors(
-        *kernel,
+        kernel,
         most,
         max_bytes=_memory_for_probabilities(kernel, n_clusters, most, options.max_memory),
         n_threads=options.n_threads,
@@ -202,7 +202,7 @@ def _memory_for_probabilities(
 ) -> float | None:
     if max_memory is None:
         return None
-    features, semantic, prompts, _ = kernel
+    features, semantic, prompts = kernel[:3]
     needed = fit_footprint(
         len(features),
         features.shape[1] + (semantic.shape[1] if semantic is not features else 0),

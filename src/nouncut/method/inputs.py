@@ -12,7 +12,13 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nouncut.compute.checks import check_choice, check_nouns, check_positive, warn_user
+from nouncut.compute.checks import (
+    check_choice,
+    check_nouns,
+    check_positive,
+    check_weight,
+    warn_user,
+)
 from nouncut.compute.rows import join_rows, unit_rows
 from nouncut.errors import ParameterError
 from nouncut.method.choices import (
@@ -48,6 +54,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     for names, kind in ((_WHOLE, Integral), (_REAL, Real)):
         given = {name: parameters[name] for name in names}
         check_positive({n: v for n, v in given.items() if not _is_special(n, v)}, kind)
+    check_weight("semantic_weight", parameters["semantic_weight"])
 
 
 def check_image_features(

@@ -17,12 +17,13 @@ _SHIFT = 1.1
 
 
 class Kernel(NamedTuple):
-    """Unit image features, unit noun features (one array per prompt) and the temperature."""
+    """Unit image features, unit noun features (one array per prompt), and how they are coupled."""
 
     features: NDArray[Any]
     semantic: NDArray[Any]  # In the space of the nouns; may be `features` itself.
     prompts: Sequence[NDArray[Any]] = ()
     tau: float = 1.0
+    weight: float = 1.0  # Of the semantic overlap; 1 is the paper's kernel, 0 is looks alone.
 
     @property
     def rows(self) -> tuple[NDArray[Any], ...]:
@@ -52,12 +53,13 @@ def noun_probabilities(
     noun_features: Sequence[NDArray[Any]],
     tau: float,
     n_threads: int = 1,
+    weight: float = 1.0,
 ) -> list[NDArray[Any]]:
     """Return the softmax over nouns of every image, (n_images, n_nouns) for every prompt."""
     results = []
     for nouns in noun_features:
         result = np.empty((len(features), len(nouns)), np.result_type(features, nouns))
-        softmax_blocks(features, nouns, tau, result.__setitem__, n_threads)
+        softmax_blocks(features, nouns, tau, result.__setitem__, n_threads, weight)
         results.append(result)
     return results
 
@@ -68,14 +70,22 @@ def softmax_blocks(
     tau: float,
     use: Callable[[slice, NDArray[Any]], None],
     n_threads: int = 1,
+    weight: float = 1.0,
 ) -> None:
-    """Call `use(rows, probabilities)` for a few images at a time, from several threads."""
+    """Call `use(rows, probabilities)` for a few images at a time, from several threads.
+
+    With a weight w below 1, sqrt(w) of the probabilities is the softmax and the rest is uniform, so
+    that overlaps of n nouns become ``w (s_i . s_j) + (1 - w) / n``.
+    """
     columns = np.ascontiguousarray(nouns.T)
 
     def softmax(first: int) -> None:
         rows = slice(first, first + _ROWS_AT_ONCE)
         logits = features[rows] @ columns
         softmax_rows(logits, tau)
+        if weight < 1:
+            logits *= logits.dtype.type(np.sqrt(weight))
+            logits += logits.dtype.type((1 - np.sqrt(weight)) / len(nouns))
         use(rows, logits)
 
     with blas_threads(1):

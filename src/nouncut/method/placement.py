@@ -34,6 +34,7 @@ PLACEMENT_ARRAYS = (
     "model_eigenvectors",
     "model_noun_features",
     "model_tau",
+    "model_semantic_weight",
     "model_n_neighbors",
     "model_shifted",
 )
@@ -66,6 +67,7 @@ class Placement(NamedTuple):
         if self.kernel.prompts:
             arrays["model_noun_features"] = np.stack(self.kernel.prompts)
             arrays["model_tau"] = np.asarray(self.kernel.tau)
+            arrays["model_semantic_weight"] = np.asarray(self.kernel.weight)
         return arrays
 
     @classmethod
@@ -75,11 +77,12 @@ class Placement(NamedTuple):
         """Return the placement of these arrays; `rows` are unit features of all images."""
         images, vectors = arrays["model_images"], arrays["model_eigenvectors"]
         prompts, tau = list(arrays.get("model_noun_features", ())), arrays.get("model_tau", 1.0)
-        # Runs of version 0.1.0 have no n_neighbors, shifted and mean_degrees.
+        # Runs of version 0.1.0 have no n_neighbors, shifted, mean_degrees and semantic_weight.
+        weight = float(arrays.get("model_semantic_weight", 1.0))
         usual = choose_neighbors(len(images), len(arrays["model_centers"])) // 2
         return cls(
             images,
-            Kernel(rows[0], rows[-1], prompts, float(tau)).take(images),
+            Kernel(rows[0], rows[-1], prompts, float(tau), weight).take(images),
             int(arrays.get("model_n_neighbors", usual)),
             bool(arrays.get("model_shifted", False)),
             np.asarray(arrays["model_degrees"]),

@@ -49,10 +49,7 @@ class KernelSearch(NamedTuple):
 
 
 def search_neighbors(
-    features: NDArray[Any],
-    semantic: NDArray[Any],
-    prompts: Sequence[NDArray[Any]],
-    tau: float,
+    kernel: Kernel,
     q: int,
     *,
     method: Search = "auto",
@@ -61,19 +58,23 @@ def search_neighbors(
     progress: Progress | None = None,
 ) -> KernelSearch:
     """Find the q largest kernel values of every image under every prompt."""
-    n_images, n_nouns = len(features), sum(len(nouns) for nouns in prompts)
+    n_images, width = kernel.features.shape
+    n_nouns = sum(len(nouns) for nouns in kernel.prompts)
     limit = np.inf if max_bytes is None else max(max_bytes, 1.0)
     if method == "auto":
-        quick = can_compare_all(n_images, features.shape[1] + n_nouns)
+        quick = can_compare_all(n_images, width + n_nouns)
         if quick and 4.0 * n_images * n_nouns <= limit:
             method = "exact"
         else:
             method = "cells" if n_images >= _CELLS_FROM else "candidates"
     if method == "exact":
-        probabilities = noun_probabilities(semantic, prompts, tau, n_threads)
-        found = kernel_neighbors(features, probabilities, q, n_threads=n_threads, progress=progress)
+        probabilities = noun_probabilities(
+            kernel.semantic, kernel.prompts, kernel.tau, n_threads, kernel.weight
+        )
+        found = kernel_neighbors(
+            kernel.features, probabilities, q, n_threads=n_threads, progress=progress
+        )
         return KernelSearch(found, "exact", 1.0)
-    kernel = Kernel(features, semantic, prompts, tau)
     return _search_candidates(kernel, q, method == "cells", limit, n_threads, progress)
 
 
@@ -96,10 +97,11 @@ def query_neighbors(
     for first in range(0, len(features), _QUERIES_AT_ONCE):
         part = slice(first, first + _QUERIES_AT_ONCE)
         for nouns, nearest in zip(kernel.prompts, found, strict=True):
-            own = noun_probabilities(semantic[part], [nouns], kernel.tau, n_threads)[0]
+            coupling = kernel.tau, n_threads, kernel.weight
+            own = noun_probabilities(semantic[part], [nouns], *coupling)[0]
             queries = nearest.of(part), features[part], own
             offer = partial(_offer_block, *queries, kernel.features, Lock())
-            softmax_blocks(kernel.semantic, nouns, kernel.tau, offer, n_threads)
+            softmax_blocks(kernel.semantic, nouns, kernel.tau, offer, n_threads, kernel.weight)
     return [nearest.sorted() for nearest in found]
 
 
@@ -158,13 +160,19 @@ def _cheap_kernel(
 
     In that order most near images are close together, so their rows are in the cache.
     """
-    features, semantic, prompts, tau = kernel
     factors: list[NDArray[Any]] = []
-    if prompts:
-        mean = _mean_prompt(prompts)
-        factors = [noun_factors(semantic, mean, tau, rank=effort * RANK, n_threads=n_threads)]
-    order, blocks = near_blocks(features, factors, n_threads)
-    blocks = blocks if in_cells else all_blocks(len(features))
+    if kernel.prompts:
+        own = noun_factors(
+            kernel.semantic,
+            _mean_prompt(kernel.prompts),
+            kernel.tau,
+            rank=effort * RANK,
+            n_threads=n_threads,
+            weight=kernel.weight,
+        )
+        factors = [own]
+    order, blocks = near_blocks(kernel.features, factors, n_threads)
+    blocks = blocks if in_cells else all_blocks(len(kernel.features))
     return order, [rows[order] for rows in factors], blocks
 
 
@@ -278,7 +286,7 @@ def _noun_parts(
         yield None, 1
         return
     semantic, nouns = kernel.semantic, kernel.prompts[number]
-    own = noun_probabilities(semantic[checked], [nouns], kernel.tau)[0]
+    own = noun_probabilities(semantic[checked], [nouns], kernel.tau, 1, kernel.weight)[0]
     overlaps = np.empty((len(checked), len(semantic)), np.float32)
     n = len(semantic)
     n_parts = min(len(nouns), max(1, int(np.ceil(2 * n * len(nouns) / limit))))
@@ -298,7 +306,7 @@ def _noun_parts(
             pack_rows(block[:, columns].astype(np.float32, copy=False), packed, rows.start)
             overlaps[:, rows] = own @ block.T
 
-        softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads)
+        softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads, kernel.weight)
         yield packed, overlaps
 
 

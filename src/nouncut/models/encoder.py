@@ -26,8 +26,8 @@ class ImageEncoder(ABC):
     image_dim: int
     # Pixels that the short side of an image is scaled to; larger files may be opened smaller.
     input_side: int | None = None
-    # Whether the mean of the collection should be subtracted from visual features.
-    centers_visual: bool = False
+    # Whether visual features should be half-whitened; see `nouncut.method.whitening`.
+    whitens_visual: bool = False
 
     @abstractmethod
     def prepare(self, image: Image.Image) -> NDArray[Any]:

@@ -40,8 +40,9 @@ _TOP_CLASSES = 20
 class MiniEncoder(Encoder):
     """EfficientNet-Lite2 for images, word vectors and WordNet for texts; not CLIP.
 
-    Visual features are the logits of ImageNet's 1,000 classes. Semantic features are the mean of
-    the classes' vectors in the space of meanings, weighted by the probabilities of the classes.
+    Visual features are the roots of the features before the classifier. Semantic features are the
+    mean of the classes' vectors in the space of meanings, weighted by the probabilities of the
+    classes.
     """
 
     name = "mini"
@@ -49,7 +50,7 @@ class MiniEncoder(Encoder):
     input_side = SHORT_SIDE
     # The word table's vectors, and the ancestors that several classes share.
     text_dim = WORD_DIM + 471
-    centers_visual = True
+    whitens_visual = True
     shares_space = False
 
     def __init__(self) -> None:
@@ -86,8 +87,8 @@ class MiniEncoder(Encoder):
         return self._meanings.unknown(texts)
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the (n, 1000) logits of all classes."""
-        return self._classifier.logits(rows)
+        """Return the (n, 1280) roots of the features, which are positive and have heavy tails."""
+        return np.asarray(np.sqrt(rows))
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the means of the vectors of the most probable classes."""

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.rows import unit_rows
+from nouncut.compute.rows import Projection, join_rows, unit_rows
 from nouncut.errors import InputError, printable_path
 from nouncut.method.copies import find_originals
+from nouncut.method.whitening import half_whitening
 from nouncut.models.choose import ChosenEncoder
 from nouncut.models.encoder import ImageEncoder
 from nouncut.runs.encode import EncodedImages
 from nouncut.runs.image_set import ImageSet
-from nouncut.runs.looks import centred_features
 from nouncut.runs.sources import FeatureFile, Source
-
-
-@dataclass(frozen=True)
-class WordView:
-    """Projects images on the directions in which some words differ."""
-
-    center: NDArray[np.float32]
-    basis: NDArray[np.float32]
-
-    def __call__(self, semantic: NDArray[Any]) -> NDArray[np.float32]:
-        """Project semantic features (n_images, e) on the basis (e, r)."""
-        return np.asarray((unit_rows(semantic) - self.center) @ self.basis, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -39,9 +28,10 @@ class Collection:
     images: ImageSet
     visual: NDArray[np.float32]
     semantic: NDArray[np.float32] | None
-    # What was subtracted from the visual features.
-    center: NDArray[np.float32] | None = None
-    view: WordView | None = None
+    # How every encoder's visual features were viewed; None for those compared as they are.
+    views: tuple[Projection | None, ...] = ()
+    # How images are viewed by words, if words compare them.
+    word_view: Projection | None = None
     model: ChosenEncoder | None = None
     # What compared the images with each other, if it was not the model.
     looks: tuple[ImageEncoder, ...] = ()
@@ -55,26 +45,25 @@ def collect_features(
     source: Source,
     images: ImageSet,
     chosen: ChosenEncoder | None,
-    center: NDArray[Any] | None = None,
+    views: Sequence[Projection | None] | None = None,
 ) -> Collection:
     """Read the features of all images; those of image files are in the store by now.
 
-    New images need the `center` of the images that they are compared with.
+    New images need the `views` of the images that they are compared with.
     """
     if isinstance(source, FeatureFile):
-        return _read_feature_file(source, images, chosen, center)
+        return _read_feature_file(source, images, chosen, views)
     if chosen is None or not isinstance(images, EncodedImages):
         raise InputError(
             "This run was made from a file of features. Pass a file of features, not images."
         )
-    parts, semantic = images.features()
-    visual, center = centred_features(parts, images.looks or (chosen.encoder,), center)
+    parts, semantic, used = images.features(views)
     return Collection(
         source="images",
         images=images,
-        visual=visual,
+        visual=join_rows(parts),
         semantic=semantic,
-        center=center,
+        views=tuple(used),
         model=chosen,
         looks=images.looks,
         n_encoded=images.n_encoded,
@@ -97,7 +86,7 @@ def compare_by_words(collection: Collection, word_features: NDArray[Any]) -> Col
     if collection.semantic is None:
         return collection
     view = view_by_words(collection.semantic, word_features)
-    return replace(collection, visual=view(collection.semantic), view=view)
+    return replace(collection, visual=view(unit_rows(collection.semantic)), word_view=view)
 
 
 def share_features_of_copies(collection: Collection, originals: NDArray[np.intp]) -> Collection:
@@ -115,21 +104,21 @@ def share_features_of_copies(collection: Collection, originals: NDArray[np.intp]
     )
 
 
-def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> WordView:
-    """Find the directions in which words differ, from features (n_images, e) and (n_words, e)."""
+def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> Projection:
+    """Return the view of unit semantic features along the directions in which words differ."""
     directions = unit_rows(word_features)
     differences = directions - directions.mean(axis=0)
     _, values, basis = np.linalg.svd(differences, full_matrices=False)
     rank = max(1, int(np.sum(values > values[0] * 1e-5)))
     center = unit_rows(semantic).mean(axis=0, dtype=np.float64)
-    return WordView(center.astype(np.float32), basis[:rank].T.astype(np.float32))
+    return Projection(center.astype(np.float32), basis[:rank].T.astype(np.float32))
 
 
 def _read_feature_file(
     source: FeatureFile,
     images: ImageSet,
     chosen: ChosenEncoder | None,
-    center: NDArray[Any] | None,
+    views: Sequence[Projection | None] | None,
 ) -> Collection:
     features = source.features
     if chosen is None:
@@ -140,7 +129,8 @@ def _read_feature_file(
             f"{printable_path(source.path)}: rows of {features.shape[1]} numbers are not from "
             f"{encoder.name}, whose rows have {encoder.image_dim}. Pass the `model` that made them."
         )
-    # A view of the features would be changed by centring.
-    rows, semantic = encoder.visual(features), encoder.semantic(features)
-    visual, center = centred_features([np.array(rows)], (encoder,), center)
-    return Collection("features", images, visual, semantic, center, model=chosen)
+    visual, semantic = encoder.visual(features), encoder.semantic(features)
+    if views is None:
+        views = [half_whitening(visual) if encoder.whitens_visual else None]
+    visual = views[0](visual) if views[0] else visual
+    return Collection("features", images, visual, semantic, tuple(views), model=chosen)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nouncut.compute.rows import Projection
 from nouncut.compute.threads import count_threads
 from nouncut.method.familiarity import least_familiarity
 from nouncut.method.membership import Membership
@@ -99,6 +100,7 @@ def _values_used(collection: Collection, groups: Groups, job: Job) -> dict[str, 
         "n_clusters": model.n_clusters_,
         "model": collection.model.encoder.name if collection.model else None,
         "tau": model.tau_,
+        "semantic_weight": model.semantic_weight_,
         "n_neighbors": model.n_neighbors_,
         "solver": model.solver_,
         "noun_filter": chosen_filter(settings) if groups.nouns else None,
@@ -118,6 +120,7 @@ def _result(groups: Groups, job: Job) -> dict[str, Any]:
         "weight_steps": model.weight_steps_.tolist(),
         "eigenvalues": model.spectrum_.tolist(),
         "tau": model.tau_,
+        "noun_trust": model.noun_trust_ and model.noun_trust_._asdict(),
         "solver": model.solver_,
         "n_neighbors": model.n_neighbors_,
         "membership_temperature": model.membership_temperature_,
@@ -170,20 +173,29 @@ def _images(collection: Collection) -> pa.Table:
 
 
 def _arrays(collection: Collection, groups: Groups) -> dict[str, NDArray[Any]]:
-    graph, view = groups.model.graph_, collection.view
+    graph = groups.model.graph_
     arrays: dict[str, NDArray[Any] | None] = {
         "features": collection.visual,
         "semantic": collection.semantic,
-        "center": collection.center,
-        "view_center": view.center if view else None,
-        "view_basis": view.basis if view else None,
         "embedding": groups.model.embedding_,
         "graph_data": graph.data,
         "graph_indices": graph.indices,
         "graph_indptr": graph.indptr,
         **groups.model.to_arrays(),
+        **_view_arrays(collection),
     }
     return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _view_arrays(collection: Collection) -> dict[str, NDArray[Any]]:
+    """Return what new images need to be viewed alike; `nouncut.runs.predict` reads it."""
+    views = {f"view_{number}": view for number, view in enumerate(collection.views)}
+    return {
+        f"{name}_{part}": array
+        for name, view in (views | {"view": collection.word_view}).items()
+        if view
+        for part, array in zip(Projection._fields, view, strict=True)
+    }
 
 
 def _size(path: str | Path) -> int | None:

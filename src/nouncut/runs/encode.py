@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
+from nouncut.compute.rows import Projection
 from nouncut.compute.threads import count_threads
 from nouncut.errors import ImageError, ParameterError
 from nouncut.images.find import SkippedFile, scan_images
@@ -29,6 +30,8 @@ _GROUP = 8
 # would lose more work.
 _PER_THREAD, _LEAST, _MOST = 2 * _GROUP, 4 * _GROUP, 32 * _GROUP
 _ROWS_AT_ONCE = 4096
+# More images hardly change their principal components.
+_IMAGES_FOR_VIEW = 20_000
 _STAGE = "encoding images"
 
 
@@ -55,35 +58,31 @@ class EncodedImages(ImageSet):
     # Encoders that compare images with each other, if it is not `encoder`.
     looks: tuple[ImageEncoder, ...] = field(repr=False, default=())
 
-    def visual(self, center: NDArray[Any] | None = None) -> NDArray[np.float32]:
+    def visual(self, view: Projection | None = None) -> NDArray[np.float32]:
         """Return the features for comparing images.
 
         Parameters
         ----------
-        center : ndarray of shape (d,), optional
-            What to subtract if the encoder's features are to be centred; by default the mean of
-            these images. New images need the centre of the images that they are compared with.
+        view : Projection, optional
+            What `visual_view` of other images returned: new images need the view of the images
+            that they are compared with. By default that of these images.
 
         Returns
         -------
         ndarray of shape (n_images, d)
             Visual features.
         """
-        (features,) = self._read(self.encoder, self.encoder.visual)
-        if self.encoder.centers_visual:
-            features -= features.mean(axis=0, dtype=np.float64) if center is None else center
-        return features
+        return self._visual(self.encoder, view or self.visual_view())
 
-    def visual_center(self) -> NDArray[np.float32]:
-        """Return the mean of the visual features before centring.
+    def visual_view(self) -> Projection | None:
+        """Return the half-whitening of the visual features.
 
         Returns
         -------
-        ndarray of shape (d,)
-            The mean.
+        Projection or None
+            None if the encoder's visual features are compared as they are.
         """
-        (features,) = self._read(self.encoder, self.encoder.visual)
-        return np.asarray(features.mean(axis=0, dtype=np.float64))
+        return self._view(self.encoder)
 
     def semantic(self) -> NDArray[np.float32]:
         """Return the features for comparing images with nouns.
@@ -93,22 +92,44 @@ class EncodedImages(ImageSet):
         ndarray of shape (n_images, text_dim)
             Semantic features.
         """
-        (features,) = self._read(self.encoder, self._semantic_view())
-        return features
+        return self._read(self.encoder, self._semantic_view())
 
-    def features(self) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
-        """Return visual features before centring, one array per encoder, and semantic features.
+    def features(
+        self, views: Sequence[Projection | None] | None = None
+    ) -> tuple[list[NDArray[np.float32]], NDArray[np.float32], list[Projection | None]]:
+        """Return all features, and how the visual ones are viewed.
+
+        Parameters
+        ----------
+        views : sequence of Projection or None, optional
+            As for `visual`, one per encoder that compares images.
 
         Returns
         -------
-        tuple of list of ndarray, and ndarray
-            Of shape (n_images, d) and (n_images, text_dim).
+        tuple of list of ndarray, ndarray, and list of Projection or None
+            Visual features of every encoder, semantic features of shape (n_images, text_dim), and
+            the views of the encoders.
         """
-        if not self.looks:
-            views = self.encoder.visual, self._semantic_view()
-            visual, semantic = self._read(self.encoder, *views)
-            return [visual], semantic
-        return [self._read(looks, looks.visual)[0] for looks in self.looks], self.semantic()
+        encoders = self.looks or (self.encoder,)
+        views = [self._view(encoder) for encoder in encoders] if views is None else list(views)
+        parts = [self._visual(*pair) for pair in zip(encoders, views, strict=True)]
+        return parts, self.semantic(), views
+
+    def _view(self, encoder: ImageEncoder) -> Projection | None:
+        if not encoder.whitens_visual or not self.hashes:
+            return None
+        # SciPy takes a while to import.
+        from nouncut.method.whitening import half_whitening
+
+        n = len(self.hashes)
+        picked = np.unique(np.linspace(0, n - 1, min(n, _IMAGES_FOR_VIEW)).astype(np.intp))
+        keys = [self.hashes[i] for i in picked]
+        return half_whitening(self._read(encoder, encoder.visual, keys))
+
+    def _visual(self, encoder: ImageEncoder, view: Projection | None) -> NDArray[np.float32]:
+        if view is None:
+            return self._read(encoder, encoder.visual)
+        return self._read(encoder, lambda rows: view(encoder.visual(rows)))
 
     def _semantic_view(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
         if isinstance(self.encoder, Encoder):
@@ -118,18 +139,21 @@ class EncodedImages(ImageSet):
         )
 
     def _read(
-        self, encoder: ImageEncoder, *views: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> list[NDArray[np.float32]]:
-        keys = self.hashes or ()
-        arrays: list[NDArray[np.float32]] = []
+        self,
+        encoder: ImageEncoder,
+        view: Callable[[NDArray[Any]], NDArray[Any]],
+        keys: Sequence[str] | None = None,
+    ) -> NDArray[np.float32]:
+        """Return a view of the stored rows, of all images by default."""
+        keys = (self.hashes or ()) if keys is None else keys
+        found = np.empty((0, 0), np.float32)
         for start in range(0, len(keys), _ROWS_AT_ONCE):
             rows = self.store.read(image_space(encoder), keys[start : start + _ROWS_AT_ONCE])
-            parts = [view(rows) for view in views]
-            if not arrays:
-                arrays = [np.empty((len(keys), part.shape[1]), np.float32) for part in parts]
-            for array, part in zip(arrays, parts, strict=True):
-                array[start : start + len(part)] = part
-        return arrays
+            part = view(rows)
+            if not start:
+                found = np.empty((len(keys), part.shape[1]), np.float32)
+            found[start : start + len(part)] = part
+        return found
 
 
 def encode_images(
@@ -230,7 +254,7 @@ class ImageEncoding:
     @property
     def visual_dim(self) -> int:
         """Length of the features that compare images with each other."""
-        return self._encoder.image_dim
+        return visual_dim(self._encoder)
 
     @property
     def n_left(self) -> int:
@@ -301,6 +325,13 @@ class ImageEncoding:
         rows = self._encoder.encode_prepared(batch)
         self._store.append(image_space(self._encoder), keys, rows)
         self.n_encoded += n
+
+
+def visual_dim(encoder: ImageEncoder) -> int:
+    """Return the length of an encoder's features that compare images with each other."""
+    from nouncut.method.whitening import N_COMPONENTS
+
+    return min(encoder.image_dim, N_COMPONENTS) if encoder.whitens_visual else encoder.image_dim
 
 
 def image_space(encoder: ImageEncoder) -> str:

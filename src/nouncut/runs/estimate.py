@@ -27,7 +27,7 @@ from nouncut.method.count import MAX_CLUSTERS
 from nouncut.method.footprint import fit_footprint
 from nouncut.method.search import can_compare_all
 from nouncut.models.choose import ChosenEncoder
-from nouncut.runs.encode import ImageEncoding, Trial
+from nouncut.runs.encode import ImageEncoding, Trial, visual_dim
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
 from nouncut.runs.looks import SeveralEncodings
@@ -202,7 +202,7 @@ def _size(
     n_nouns = min(n_words, 5 * max(3 * n_clusters, n_images // 300))
     return _Size(
         n_images,
-        encoding.visual_dim if encoding else model.encoder.image_dim,
+        encoding.visual_dim if encoding else visual_dim(model.encoder),
         model.encoder.text_dim,
         n_words,
         n_nouns,

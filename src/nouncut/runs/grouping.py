@@ -31,10 +31,6 @@ from nouncut.runs.job import Job
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName, name_clusters
 
-# Photographs of one class have mean cosines of 0.4 to 0.8 under the embedded model; photographs
-# and their rescaled copies 0.8 to 0.95.
-_ONE_KIND = 0.8
-
 
 @dataclass(frozen=True)
 class Groups:
@@ -90,10 +86,6 @@ def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job
     if encoder and (encoder.shares_space or by_words):
         nouns = choose_nouns(collection, vocabulary, provisional_count(len(collection)), job)
     with job.stage("counting groups"):
-        if collection.center is not None and not by_words:
-            alike = _mean_cosine(collection.visual + collection.center)
-            if alike > _ONE_KIND:
-                return ClusterCount(1, ((1, alike),), alike)
         return count_images(
             _kernel(collection, nouns, job),
             None if settings.n_neighbors == "auto" else settings.n_neighbors,
@@ -127,6 +119,7 @@ def _fit(
     model = NTKSpectralClustering(
         n_clusters,
         tau="auto" if tau is None else tau,
+        semantic_weight=_semantic_weight(collection, job),
         n_neighbors=job.settings.n_neighbors,
         solver=job.settings.solver,
         random_state=job.settings.random_state,
@@ -136,11 +129,23 @@ def _fit(
         return model.fit(collection.visual, progress=job.progress)
     return model.fit(
         collection.visual,
-        semantic_features=collection.semantic,
+        semantic_features=None if _shares_space(collection) else collection.semantic,
         noun_features=nouns.features,
         nouns=nouns.words,
         progress=job.progress,
     )
+
+
+def _shares_space(collection: Collection) -> bool:
+    """Tell whether the features that compare images are those that compare them with nouns."""
+    is_compared_as_is = not collection.looks and collection.word_view is None
+    model = collection.model
+    return is_compared_as_is and model is not None and model.encoder.shares_space
+
+
+def _semantic_weight(collection: Collection, job: Job) -> float | Literal["auto"]:
+    # Where words compare the images, there are no looks to judge the words by.
+    return job.settings.semantic_weight if collection.word_view is None else 1.0
 
 
 def _tau(collection: Collection, job: Job) -> float | None:
@@ -171,11 +176,6 @@ def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:
     found = outliers(model.graph_, model.labels_)
     n_copies = np.bincount(model.originals_, minlength=len(model.originals_))[model.originals_]
     return np.asarray(found[n_copies[found] == 1])
-
-
-def _mean_cosine(features: NDArray[Any]) -> float:
-    n, total = len(features), unit_rows(features).sum(axis=0, dtype=np.float64)
-    return float((total @ total - n) / (n * (n - 1)))
 
 
 def _kernel(collection: Collection, nouns: PositiveNouns | None, job: Job) -> Kernel:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nouncut.compute.rows import join_rows
 from nouncut.errors import ParameterError
 from nouncut.images.find import ImageScan
 from nouncut.models.choose import ChosenEncoder, load_image_encoder
 from nouncut.models.encoder import ImageEncoder
-from nouncut.runs.encode import EncodedImages, ImageEncoding, Trial
+from nouncut.runs.encode import EncodedImages, ImageEncoding, Trial, visual_dim
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
 from nouncut.runs.sources import Source
@@ -56,7 +51,7 @@ class SeveralEncodings:
     @property
     def visual_dim(self) -> int:
         """Length of the features that compare images with each other."""
-        return sum(encoder.image_dim for encoder in self._looks)
+        return sum(visual_dim(encoder) for encoder in self._looks)
 
     @property
     def n_left(self) -> int:
@@ -89,26 +84,3 @@ class SeveralEncodings:
             n_encoded=self.n_encoded,
             looks=self._looks,
         )
-
-
-def centred_features(
-    parts: Sequence[NDArray[np.float32]],
-    encoders: Sequence[ImageEncoder],
-    center: NDArray[Any] | None,
-) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
-    """Return the features of several encoders side by side, and what was subtracted from them.
-
-    The cosine of two images is then the mean of the encoders' cosines.
-    """
-    if not any(encoder.centers_visual for encoder in encoders):
-        return join_rows(parts), None
-    if center is None:
-        means = [
-            part.mean(axis=0, dtype=np.float64) * encoder.centers_visual
-            for part, encoder in zip(parts, encoders, strict=True)
-        ]
-        center = np.concatenate(means)
-    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-    for part, shift in zip(parts, np.split(center, ends), strict=True):
-        np.subtract(part, shift, out=part, casting="same_kind")
-    return join_rows(parts), center

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
+from nouncut.compute.rows import Projection, unit_rows
 from nouncut.compute.threads import count_threads
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
-from nouncut.runs.collection import Collection, WordView, collect_features
+from nouncut.runs.collection import Collection, collect_features
 from nouncut.runs.contents import membership_columns
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
@@ -125,15 +126,21 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
     source = open_sources(sources)
     chosen, looks = choose_model(source, job), choose_looks(source, job)
     _check_versions(run, fingerprints(chosen, looks))
-    center = run.array("center") if run.has_array("center") else None
     images = list_images(source, job)
     if encoding := start_encoding(images, chosen, looks, job):
         images = encoding.finish()
-    queries = collect_features(source, images, chosen, center)
-    if run.has_array("view_basis") and queries.semantic is not None:
-        view = WordView(run.array("view_center"), run.array("view_basis"))
-        return replace(queries, visual=view(queries.semantic))
+    views = [_view(run, f"view_{number}") for number in range(max(1, len(looks)))]
+    queries = collect_features(source, images, chosen, views)
+    by_words = _view(run, "view")
+    if by_words and queries.semantic is not None:
+        return replace(queries, visual=by_words(unit_rows(queries.semantic)))
     return queries
+
+
+def _view(run: Run, name: str) -> Projection | None:
+    if not run.has_array(f"{name}_basis"):
+        return None
+    return Projection(*(run.array(f"{name}_{part}") for part in Projection._fields))
 
 
 def _check_versions(run: Run, versions: list[str]) -> None:

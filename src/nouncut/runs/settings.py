@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from nouncut.compute.checks import check_choice, check_positive
+from nouncut.compute.checks import check_choice, check_positive, check_weight
 from nouncut.errors import ParameterError
 from nouncut.method.choices import Solver
 from nouncut.words.nouns import NounFilter
@@ -66,7 +66,7 @@ def _check_tau(name: str, value: object) -> None:
         check_positive({name: value}, Real)
 
 
-def _parse_tau(text: str | None) -> float | str | None:
+def _parse_number(text: str | None) -> float | str | None:
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -160,8 +160,8 @@ class Settings:
 
     Parameters
     ----------
-    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, n_neighbors, random_state, \
-solver, noun_filter, compare
+    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, semantic_weight, \
+n_neighbors, random_state, solver, noun_filter, compare
         As for `nouncut.cluster_images`.
 
     Examples
@@ -264,10 +264,22 @@ solver, noun_filter, compare
             metavar="X|auto",
             option_type=str | None,
             option_default=None,
-            parse=_parse_tau,
+            parse=_parse_number,
             check=_check_tau,
         ),
     ] = None
+    semantic_weight: Annotated[
+        float | Auto,
+        Declaration(
+            label="Weight of words",
+            help="How much words count beside looks, from 0 (looks alone) to 1 (the paper); auto "
+            "trusts words as far as they agree with looks.",
+            flags=("--semantic-weight",),
+            metavar="X|auto",
+            parse=_parse_number,
+            check=check_weight,
+        ),
+    ] = "auto"
     n_neighbors: Annotated[
         int | Auto,
         Declaration(

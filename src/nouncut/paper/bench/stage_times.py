@@ -40,7 +40,7 @@ def stage_seconds(problem: Problem, seed: int) -> dict[str, float]:
     with timed(_GRAPHS):
         kernel = _kernel(problem)
         q = min(PUBLISHED_NEIGHBORS, len(kernel.features) - 1)
-        found = search_neighbors(*kernel, q, n_threads=n_threads)
+        found = search_neighbors(kernel, q, n_threads=n_threads)
         graphs = [normalize_graph(graph)[0] for graph in symmetric_graphs(found.neighbors)]
     with timed(_DIFFUSION):
         ensemble = ensemble_graphs(

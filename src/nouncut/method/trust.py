@@ -1,0 +1,160 @@
+"""How far nouns can be believed about a collection, without labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from nouncut.compute.eigen import top_eigenpairs
+from nouncut.compute.rows import unit_rows
+from nouncut.method.graphs import (
+    choose_neighbors,
+    normalized_mean,
+    provisional_count,
+    symmetric_graphs,
+)
+from nouncut.method.kernel import Kernel, noun_probabilities
+from nouncut.method.labels import assign_labels
+from nouncut.method.neighbors import kernel_neighbors
+
+# Agreement is a mean over pairs of images: more images or clusters would only take time.
+_SAMPLE_SIZE = 2000
+_MAX_CLUSTERS = 100
+# Each of two draws leaves out a third of the images; this many pairs of draws are compared.
+_SHARE_DRAWN, _PAIRS_OF_DRAWS = 2 / 3, 2
+# With fewer images, agreement is chance.
+_FEWEST_IMAGES = 20
+_TOLERANCE = 1e-4
+
+
+class NounTrust(NamedTuple):
+    """The weight that nouns deserve, and the agreements (adjusted Rand indices) behind it."""
+
+    weight: float
+    # Of clusters by meaning with clusters by looks.
+    agreement: float
+    # Of clusters by looks with themselves, and of clusters by meaning, from different images.
+    looks_stability: float
+    meaning_stability: float
+
+
+FULL_TRUST = NounTrust(1.0, 1.0, 1.0, 1.0)
+
+
+def weigh_nouns(
+    kernel: Kernel,
+    weight: float | str,
+    n_clusters: int | str,
+    rng: np.random.RandomState,
+    n_threads: int = 1,
+) -> tuple[float, NounTrust | None]:
+    """Return the weight of a kernel's nouns, and the trust behind it if that is "auto"."""
+    if not kernel.prompts:
+        return 0.0, None
+    if not isinstance(weight, str):
+        return float(weight), None
+    k = provisional_count(len(kernel.features)) if isinstance(n_clusters, str) else n_clusters
+    trust = noun_trust(kernel, k, random_state=rng, n_threads=n_threads)
+    return trust.weight, trust
+
+
+def noun_trust(
+    kernel: Kernel,
+    n_clusters: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int = 1,
+) -> NounTrust:
+    """Judge nouns by how well clusters by meaning agree with clusters by looks.
+
+    Clusters by looks are not perfect either: those of two draws of the images agree only so far.
+    The ratio r of the two agreements is the reliability of the nouns relative to looks. Like a
+    voter who is right with probability r, nouns get the weight ``2 r - 1``: nothing if they agree
+    half as well as looks do with themselves, and everything if they agree as well.
+
+    Where images and nouns share a space, meaning may know more than looks. There looks judge only
+    as far as their clusters are as stable as those by meaning.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The images with their nouns.
+    n_clusters : int
+        The number of clusters to compare.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws and of the eigensolver.
+    n_threads : int, default=1
+        Threads.
+
+    Returns
+    -------
+    NounTrust
+        The weight, from 0 to 1, and the agreements.
+
+    Examples
+    --------
+    >>> from nouncut.method.kernel import Kernel
+    >>> from nouncut.method.trust import noun_trust
+    >>> from nouncut.paper.synthetic import make_clip_like
+    >>> data = make_clip_like(n_images=300, n_clusters=5, random_state=0)
+    >>> kernel = Kernel(data.features, data.features, data.noun_features, 0.04)
+    >>> noun_trust(kernel, 5, random_state=0).weight
+    1.0
+    """
+    n_images = len(kernel.features)
+    if n_images < _FEWEST_IMAGES or n_clusters < 2:
+        return FULL_TRUST
+    picked = np.linspace(0, n_images - 1, min(n_images, _SAMPLE_SIZE)).astype(np.intp)
+    sample = kernel.take(np.unique(picked))
+    rng = check_random_state(random_state)
+    k = min(n_clusters, _MAX_CLUSTERS, len(sample.features) // 4)
+    looks, meanings = sample.features, _meanings(sample, n_threads)
+    labels = [_cluster(rows, k, rng, n_threads) for rows in (looks, meanings)]
+    agreement = _agreement(*labels)
+    looks_stability = _stability(looks, k, rng, n_threads)
+    meaning_stability = _stability(meanings, k, rng, n_threads)
+    weight = float(np.clip(2 * agreement / looks_stability - 1, 0, 1))
+    if kernel.semantic is kernel.features:
+        authority = min(1.0, looks_stability / meaning_stability)
+        weight = 1 - authority * (1 - weight)
+    return NounTrust(weight, agreement, looks_stability, meaning_stability)
+
+
+def _meanings(kernel: Kernel, n_threads: int) -> NDArray[Any]:
+    """Return roots of noun probabilities, relative to their mean over images."""
+    mean = np.asarray(np.mean(kernel.prompts, axis=0, dtype=np.float32))
+    (probabilities,) = noun_probabilities(kernel.semantic, [mean], kernel.tau, n_threads)
+    roots = np.sqrt(probabilities)
+    return np.asarray(unit_rows(roots - roots.mean(axis=0)))
+
+
+def _stability(rows: NDArray[Any], k: int, rng: np.random.RandomState, n_threads: int) -> float:
+    """Return how well clusters of two draws of the images agree about the images of both."""
+    found = []
+    for _ in range(_PAIRS_OF_DRAWS):
+        labels = np.full((2, len(rows)), -1)
+        for own in labels:
+            drawn = rng.permutation(len(rows))[: int(_SHARE_DRAWN * len(rows))]
+            own[drawn] = _cluster(rows[drawn], k, rng, n_threads)
+        shared = (labels >= 0).all(axis=0)
+        found.append(_agreement(*labels[:, shared]))
+    return float(np.mean(found))
+
+
+def _agreement(labels: NDArray[Any], others: NDArray[Any]) -> float:
+    """Return the adjusted Rand index; chance agreement counts as a hundredth."""
+    return max(float(adjusted_rand_score(labels, others)), 0.01)
+
+
+def _cluster(
+    rows: NDArray[Any], k: int, rng: np.random.RandomState, n_threads: int
+) -> NDArray[np.intp]:
+    q = choose_neighbors(len(rows), k)
+    found = kernel_neighbors(rows, [], q, n_threads=n_threads)
+    graph = normalized_mean(symmetric_graphs(found))
+    pairs = top_eigenpairs(graph, k, tol=_TOLERANCE, random_state=rng, n_threads=n_threads)
+    return assign_labels(pairs.vectors, "cluster_qr")
