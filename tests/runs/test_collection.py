@@ -20,7 +20,7 @@ def sample(seed, n_words):
 
 
 def products(semantic, words):
-    seen = view_by_words(semantic, words)(semantic).astype(np.float64)
+    seen = view_by_words(semantic, words)(unit_rows(semantic)).astype(np.float64)
     return seen @ seen.T
 
 

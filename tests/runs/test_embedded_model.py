@@ -9,6 +9,7 @@ from PIL import Image
 from nouncut import cluster_images, encode_images
 from nouncut.cli.demo import demo_images
 from nouncut.models.choose import load_encoder
+from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
 from nouncut.paper.scores import clustering_scores
 from nouncut.store.store import FeatureStore
 
@@ -61,9 +62,9 @@ def scenes(tmp_path):
 
 def features_with(logits):
     """Return features that `mini` classifies in a given way."""
-    encoder = load_encoder("mini", device="cpu").encoder
-    bias = encoder.visual(np.zeros((1, encoder.image_dim)))
-    weights = encoder.visual(np.eye(encoder.image_dim)) - bias
+    classify = Classifier(load_weights()).logits
+    bias = classify(np.zeros((1, FEATURE_DIM)))
+    weights = classify(np.eye(FEATURE_DIM)) - bias
     return np.linalg.lstsq(weights.T, (logits - bias).T)[0].T.astype(np.float32)
 
 

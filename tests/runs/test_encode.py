@@ -16,6 +16,7 @@ from PIL import Image
 from nouncut import encode_images, encode_nouns
 from nouncut.errors import InputError
 from nouncut.images.find import scan_images
+from nouncut.method.whitening import half_whitening
 from nouncut.models.encoder import Encoder
 from nouncut.runs.encode import ImageEncoding
 from nouncut.runs.image_set import hash_images
@@ -209,14 +210,16 @@ def test_a_trial_tells_the_pace_without_the_first_batch(tmp_path):
     assert shown.n_bytes == 3 * 2 * 2 * 4
 
 
-def test_centres(folder, store):
-    class Centred(Averages):
-        fingerprint, centers_visual = "averages-2", True
+def test_new_images_are_viewed_like_those_before(folder, store, tmp_path):
+    class Whitened(Averages):
+        fingerprint, whitens_visual = "averages-2", True
 
-    images = encode_images(folder, Centred(), store)
+    images = encode_images(folder, Whitened(), store)
     np.testing.assert_allclose(images.visual().mean(axis=0), 0, atol=1e-4)
-    np.testing.assert_allclose(images.visual(center=np.zeros(12)), images.semantic(), atol=1e-5)
-    np.testing.assert_allclose(images.visual_center(), images.semantic().mean(axis=0), rtol=1e-5)
+    view = half_whitening(images.semantic())
+    np.testing.assert_allclose(images.visual(), view(images.semantic()), atol=1e-5)
+    one = encode_images(images.paths[1], Whitened(), store)
+    np.testing.assert_allclose(one.visual(images.visual_view())[0], images.visual()[1], atol=1e-4)
 
 
 def test_nouns_are_encoded_once(store):

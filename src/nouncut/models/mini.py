@@ -88,7 +88,7 @@ class MiniEncoder(Encoder):
 
     def visual(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the (n, 1280) roots of the features, which are positive and have heavy tails."""
-        return np.asarray(np.sqrt(rows))
+        return np.asarray(np.sqrt(np.maximum(rows, 0)))
 
     def semantic(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the means of the vectors of the most probable classes."""
