@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import gzip
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nouncut.words.spelling import fold_word
 
@@ -116,19 +118,18 @@ def load_wordnet() -> Mapping[str, Synset]:
 def usual_words(lexicons: Collection[str], named_entities: bool) -> Iterator[str]:
     """Yield the most usual word of every synset of some lexicons, without parsing the synsets."""
     table = _table()
-    for lexicon, instance, words in zip(
-        table.lexicons, table.instances, table.words, strict=True
-    ):
+    for lexicon, instance, words in zip(table.lexicons, table.instances, table.words, strict=True):
         if lexicon in lexicons and (named_entities or instance == "0"):
             yield words.partition("|")[0]
 
 
-def hypernym_rows() -> tuple[list[int], list[int]]:
+def hypernym_rows() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return row numbers of synsets, and of those right above each of them."""
-    table, row_of = _table(), _row_numbers()
-    counts = (hypernyms.count("n") for hypernyms in table.hypernyms)
-    rows = [row for row, count in enumerate(counts) for _ in range(count)]
-    return rows, [row_of[id_] for id_ in " ".join(table.hypernyms).split()]
+    synsets, row_of = _table().hypernyms, _row_numbers()
+    counts = np.fromiter((hypernyms.count("n") for hypernyms in synsets), np.intp, len(synsets))
+    parents = map(row_of.__getitem__, " ".join(synsets).split())
+    rows = np.repeat(np.arange(len(synsets)), counts)
+    return rows, np.fromiter(parents, np.intp, len(rows))
 
 
 def count_descendants() -> list[int]:
@@ -158,11 +159,10 @@ def all_glosses() -> str:
 def synsets_of(word: str) -> tuple[Synset, ...]:
     """Return the senses of a word, the most frequent first."""
     table, folded = load_wordnet(), fold_word(word)
-    found = [table[id_] for id_ in _word_index().get(folded, ())]
     # A synset can contain a word in two spellings, such as "ddC" and "DDC".
     ranked = sorted(
         (rank, synset.id)
-        for synset in found
+        for synset in (table[_table().ids[row]] for row in _rows_with(folded))
         for own, rank in zip(synset.words, synset.ranks, strict=True)
         if own.casefold() == folded
     )
@@ -240,14 +240,32 @@ def _row_numbers() -> dict[str, int]:
     return {id_: row for row, id_ in enumerate(_table().ids)}
 
 
+class _WordIndex(NamedTuple):
+    """Hashes of all words in lower case, ascending, and the rows of their synsets.
+
+    A dictionary of lists would take several times as long to build, and few words are looked up.
+    """
+
+    hashes: NDArray[np.int64]
+    rows: NDArray[np.intp]
+
+
 @cache
-def _word_index() -> dict[str, list[str]]:
-    """Return the ids of the synsets of every word, in lower case."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for id_, words in zip(_table().ids, _table().words, strict=True):
-        for word in words.casefold().split("|"):
-            found[word].append(id_)
-    return found
+def _word_index() -> _WordIndex:
+    synsets = _table().words
+    counts = np.fromiter((words.count("|") + 1 for words in synsets), np.intp, len(synsets))
+    words = "|".join(synsets).casefold().split("|")
+    hashes = np.fromiter(map(hash, words), np.int64, len(words))
+    order = np.argsort(hashes, kind="stable")
+    return _WordIndex(hashes[order], np.repeat(np.arange(len(synsets)), counts)[order])
+
+
+def _rows_with(folded: str) -> list[int]:
+    """Return the rows of the synsets with a word, and perhaps others with the same hash."""
+    index = _word_index()
+    first = np.searchsorted(index.hashes, hash(folded), side="left")
+    last = np.searchsorted(index.hashes, hash(folded), side="right")
+    return np.unique(index.rows[first:last]).tolist()
 
 
 def _parse_row(row: int) -> Synset:
