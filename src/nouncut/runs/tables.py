@@ -66,7 +66,7 @@ def path_texts(paths: Sequence[AnyPath]) -> list[str]:
 
 def table_of(columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
     """Return columns as a table, cast to the types of a schema."""
-    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
     return pa.table(arrays, schema=schema)
 
 

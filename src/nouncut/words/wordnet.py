@@ -9,12 +9,13 @@ import gzip
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from nouncut.words.spelling import fold_word
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _TABLE = "data/wordnet-3.0-nouns.tsv.gz"
 _GLOSSES = "data/wordnet-3.0-glosses.txt.gz"
@@ -125,6 +126,9 @@ def usual_words(lexicons: Collection[str], named_entities: bool) -> Iterator[str
 
 def hypernym_rows() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return row numbers of synsets, and of those right above each of them."""
+    # The help of the command needs no arrays, only names of this module.
+    import numpy as np
+
     synsets, row_of = _table().hypernyms, _row_numbers()
     counts = np.fromiter((hypernyms.count("n") for hypernyms in synsets), np.intp, len(synsets))
     parents = map(row_of.__getitem__, " ".join(synsets).split())
@@ -252,6 +256,8 @@ class _WordIndex(NamedTuple):
 
 @cache
 def _word_index() -> _WordIndex:
+    import numpy as np
+
     synsets = _table().words
     counts = np.fromiter((words.count("|") + 1 for words in synsets), np.intp, len(synsets))
     words = "|".join(synsets).casefold().split("|")
@@ -262,10 +268,9 @@ def _word_index() -> _WordIndex:
 
 def _rows_with(folded: str) -> list[int]:
     """Return the rows of the synsets with a word, and perhaps others with the same hash."""
-    index = _word_index()
-    first = np.searchsorted(index.hashes, hash(folded), side="left")
-    last = np.searchsorted(index.hashes, hash(folded), side="right")
-    return np.unique(index.rows[first:last]).tolist()
+    hashes, rows = _word_index()
+    first, last = (hashes.searchsorted(hash(folded), side) for side in ("left", "right"))
+    return sorted(set(rows[first:last].tolist()))
 
 
 def _parse_row(row: int) -> Synset:
