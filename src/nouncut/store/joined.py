@@ -40,7 +40,7 @@ def keep_joined(root: Path, name: str, rows: NDArray[Any]) -> None:
     """Keep a copy of the rows of a list, unless the folder cannot be written to."""
     rows = np.ascontiguousarray(rows, DTYPES["float32"])
     # The checksum belongs to the name, so that a file and its checksum appear in one step.
-    file_name = f"{name}-{rows.shape[1]}-{zlib.crc32(rows):08x}{_SUFFIX}"
+    file_name = f"{name}-{rows.shape[1]}-{zlib.crc32(rows.data):08x}{_SUFFIX}"
     with suppress(OSError):
         (root / FOLDER).mkdir(exist_ok=True)
         # Without waiting for the disk: what a power cut leaves does not match the checksum.
@@ -90,7 +90,7 @@ def _map_intact(path: Path) -> NDArray[np.float32] | None:
     try:
         _, dim, checksum = path.name.removesuffix(_SUFFIX).split("-")
         data = np.memmap(path, DTYPES["float32"], mode="r")
-        intact = zlib.crc32(data) == int(checksum, 16)
+        intact = zlib.crc32(data.data) == int(checksum, 16)
         return np.asarray(data.reshape(-1, int(dim))) if intact else None
     except (OSError, ValueError):
         return None
