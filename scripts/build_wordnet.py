@@ -1,4 +1,4 @@
-"""Build the table of WordNet 3.0 nouns that is part of the package.
+"""Build the tables of WordNet 3.0 nouns that are part of the package.
 
 The dictionary comes with Debian's package ``wordnet-base``. Its folder contains ``data.noun``
 (synsets) and ``index.noun`` (the order of a word's senses)::
@@ -6,32 +6,55 @@ The dictionary comes with Debian's package ``wordnet-base``. Its folder contains
     apt-get install wordnet-base
     python scripts/build_wordnet.py /usr/share/wordnet
 
-The same dictionary and version of liblzma give the same bytes.
+The same dictionary and version of zlib give the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import lzma
+import gzip
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from nouncut.words.wordnet import LEXICONS
 
 DATA = Path(__file__).resolve().parents[1] / "src" / "nouncut" / "words" / "data"
-TABLE_NAME = "wordnet-3.0-nouns.tsv.xz"
+TABLE_NAME = "wordnet-3.0-nouns.tsv.gz"
+GLOSSES_NAME = "wordnet-3.0-glosses.txt.gz"
 LICENSE_NAME = "WORDNET-LICENSE.txt"
 # The lexicographer files of nouns are numbered from 3 in lexnames(5WN), which is not part of
 # wordnet-base.
 FIRST_LEXICON = 3
 
 
-def build_table(dictionary: Path) -> str:
-    """Return the table as text: one synset per line, in the order of ``data.noun``."""
+def build_rows(dictionary: Path) -> list[tuple[str, ...]]:
+    """Return the columns of every synset, in the order of ``data.noun``."""
     ranks = _sense_ranks(dictionary / "index.noun")
-    rows = (_table_row(line, ranks) for line in _entries(dictionary / "data.noun"))
-    return "".join("\t".join(row) + "\n" for row in rows)
+    return [_table_row(line, ranks) for line in _entries(dictionary / "data.noun")]
+
+
+def build_tables(rows: list[tuple[str, ...]]) -> dict[str, str]:
+    """Return the texts of the files: one column per line, which is fast to read, and glosses."""
+    *columns, glosses = zip(*rows, strict=True)
+    columns.append(tuple(map(str, count_descendants(rows))))
+    return {
+        TABLE_NAME: "\n".join("\t".join(column) for column in columns),
+        GLOSSES_NAME: "\n".join(glosses),
+    }
+
+
+def count_descendants(rows: list[tuple[str, ...]]) -> list[int]:
+    """Return how many synsets are at or below each synset."""
+    parents = {id_: hypernyms.split() for id_, *_, hypernyms, _ in rows}
+    counts: Counter[str] = Counter()
+    for id_ in parents:
+        reached = [id_]
+        for above in reached:
+            reached += (parent for parent in parents.get(above, ()) if parent not in reached)
+        counts.update(reached)
+    return [counts[id_] for id_ in parents]
 
 
 def read_license(dictionary: Path) -> str:
@@ -42,18 +65,21 @@ def read_license(dictionary: Path) -> str:
 
 
 def main(options: list[str] | None = None) -> None:
-    """Write the table and the licence into the package."""
-    parser = argparse.ArgumentParser(description="Build the package's table of WordNet nouns.")
+    """Write the tables and the licence into the package."""
+    parser = argparse.ArgumentParser(description="Build the package's tables of WordNet nouns.")
     parser.add_argument("dictionary", type=Path, help="folder with data.noun and index.noun")
     parser.add_argument("--output", type=Path, default=DATA, help="folder to write into")
     arguments = parser.parse_args(options)
-    table = build_table(arguments.dictionary).encode("ascii")
-    compressed = lzma.compress(table, preset=9 | lzma.PRESET_EXTREME)
+    rows = build_rows(arguments.dictionary)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / TABLE_NAME).write_bytes(compressed)
+    n_bytes = 0
+    for name, text in build_tables(rows).items():
+        compressed = gzip.compress(text.encode("ascii"), mtime=0)
+        (arguments.output / name).write_bytes(compressed)
+        n_bytes += len(compressed)
     licence = read_license(arguments.dictionary).encode("ascii")
     (arguments.output / LICENSE_NAME).write_bytes(licence)
-    print(f"{len(table.splitlines()):,} synsets, {len(compressed):,} bytes")
+    print(f"{len(rows):,} synsets, {n_bytes:,} bytes")
 
 
 def _entries(path: Path) -> Iterator[str]:

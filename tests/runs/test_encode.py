@@ -240,6 +240,19 @@ def test_nouns_are_encoded_once(store):
         encode_nouns(["cat"], ["no place"], encoder, store)
 
 
+def test_a_long_list_is_read_from_its_copy(store, monkeypatch):
+    encoder, nouns = Averages(), [f"noun {number}" for number in range(5000)]
+    (first,) = encode_nouns(nouns, ["{}"], encoder, store)
+    # Rows of the database cannot be read now.
+    monkeypatch.setattr(type(store), "read", None)
+    (again,) = encode_nouns(nouns, ["{}"], encoder, store)
+    np.testing.assert_array_equal(again, first)
+    monkeypatch.undo()
+    store.prune(max_bytes=10**9)
+    (rows,) = encode_nouns(nouns, ["{}"], encoder, store)
+    np.testing.assert_array_equal(rows, first)
+
+
 def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path):
     folder = tmp_path / "photos"
     folder.mkdir()

@@ -1,5 +1,5 @@
+import gzip
 import importlib.util
-import lzma
 from importlib.resources import files
 from pathlib import Path
 
@@ -51,8 +51,8 @@ def dictionary(tmp_path):
 
 
 def test_rows(script, dictionary):
-    rows = [line.split("\t") for line in script.build_table(dictionary).splitlines()]
-    assert rows == [
+    rows = script.build_rows(dictionary)
+    assert [list(row) for row in rows] == [
         ["n00001740", "Tops", "0", "entity", "1", "", "that which is perceived"],
         ["n02124272", "animal", "0", "cougar", "1", "n02127808", "large American feline"],
         [
@@ -76,6 +76,16 @@ def test_rows(script, dictionary):
     ]
 
 
+def test_descendants_are_counted_once(script):
+    rows = [
+        ("n1", "", "0", "top", "1", "", "all"),
+        ("n2", "", "0", "left", "1", "n1", "a half"),
+        ("n3", "", "0", "right", "1", "n1", "the other"),
+        ("n4", "", "0", "middle", "1", "n2 n3", "both"),
+    ]
+    assert script.count_descendants(rows) == [4, 2, 2, 1]
+
+
 def test_command_writes_the_same_bytes_twice(script, dictionary, tmp_path, capsys):
     written = []
     for name in ("one", "two"):
@@ -84,7 +94,9 @@ def test_command_writes_the_same_bytes_twice(script, dictionary, tmp_path, capsy
         assert capsys.readouterr().out.startswith("4 synsets, ")
         written.append({path.name: path.read_bytes() for path in output.iterdir()})
     assert written[0] == written[1]
-    assert lzma.decompress(written[0][script.TABLE_NAME]).decode() == script.build_table(dictionary)
+    expected = script.build_tables(script.build_rows(dictionary))
+    for name, text in expected.items():
+        assert gzip.decompress(written[0][name]).decode() == text
     assert written[0][script.LICENSE_NAME].decode() == (
         "This software and database is being provided to you, the LICENSEE, by\n"
         "Princeton University under the following license.\n"
@@ -94,6 +106,6 @@ def test_command_writes_the_same_bytes_twice(script, dictionary, tmp_path, capsy
 @pytest.mark.skipif(not DEBIAN.exists(), reason="needs Debian's package wordnet-base")
 def test_package_data_is_what_the_script_builds(script):
     data = files("nouncut.words") / "data"
-    table = lzma.decompress((data / script.TABLE_NAME).read_bytes()).decode()
-    assert table == script.build_table(DEBIAN)
+    for name, text in script.build_tables(script.build_rows(DEBIAN)).items():
+        assert gzip.decompress((data / name).read_bytes()).decode() == text
     assert (data / script.LICENSE_NAME).read_text() == script.read_license(DEBIAN)

@@ -209,6 +209,20 @@ def test_mean_over_prompts(dtype):
     np.testing.assert_array_equal(mean_prompt_features(prompts), found)
 
 
+def test_unit_rows_are_not_copied():
+    unit = unit_rows(np.random.default_rng(0).normal(size=(9, 700)).astype(np.float32))
+    assert np.shares_memory(mean_prompt_features(unit), unit)
+    for scale in (1.001, 0.0):
+        others = unit.copy()
+        others[4] *= np.float32(scale)
+        found = mean_prompt_features(others)
+        assert not np.shares_memory(found, others)
+        np.testing.assert_allclose(found, unit_rows(others), atol=1e-6)
+    others[4, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        mean_prompt_features(others)
+
+
 def test_lists_of_numbers():
     assert mean_prompt_features([[0.0, 2.0]]).tolist() == [[0.0, 1.0]]
     assert mean_prompt_features([[[0.0, 2.0]], [[0.0, 1.0]]]).tolist() == [[0.0, 1.0]]

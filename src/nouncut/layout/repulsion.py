@@ -45,25 +45,23 @@ def repel(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
 def repel_pairs(positions: NDArray[np.float32], n_threads: int = 1) -> Repulsion:
     """Compute the forces of all pairs, on one thread."""
     n = len(positions)
-    x, y = np.ascontiguousarray((positions - positions.mean(axis=0)).T)
-    ones = np.ones(n, dtype=np.float32)
+    centred = positions - positions.mean(axis=0)
+    ones, squares = np.ones(n, dtype=np.float32), np.einsum("ij,ij->i", centred, centred)
+    # One more than the squared distances, as a product of matrices: few passes over all pairs.
+    left = np.column_stack([-2 * centred, squares + 1, ones])
+    right = np.vstack([centred.T, ones, squares])
+    summed = np.column_stack([centred, ones])
     forces, total = np.empty_like(positions), 0.0
-    buffers = np.empty((2, min(n, _ROWS_AT_ONCE), n), dtype=np.float32)
+    buffer = np.empty((min(n, _ROWS_AT_ONCE), n), dtype=np.float32)
     for first in range(0, n, _ROWS_AT_ONCE):
         rows = slice(first, min(first + _ROWS_AT_ONCE, n))
-        kernel, across = buffers[:, : rows.stop - first]
-        np.subtract(x[rows, None], x, out=kernel)
-        np.subtract(y[rows, None], y, out=across)
-        kernel *= kernel
-        across *= across
-        kernel += across
-        kernel += 1
+        kernel = buffer[: rows.stop - first]
+        np.matmul(left[rows], right, out=kernel)
         np.divide(1, kernel, out=kernel)
         total += float((kernel @ ones).sum(dtype=np.float64))
         kernel *= kernel
-        weights = kernel @ ones
-        forces[rows, 0] = x[rows] * weights - kernel @ x
-        forces[rows, 1] = y[rows] * weights - kernel @ y
+        sums = kernel @ summed
+        forces[rows] = centred[rows] * sums[:, 2:] - sums[:, :2]
     return Repulsion(forces, max(total - n, _LEAST_TOTAL * n))
 
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from nouncut.compute.rows import unit_rows
 from nouncut.models.word_table import WordTable
 from nouncut.words.lookup import find_senses
-from nouncut.words.tree import ancestor_vectors, synset_rows
+from nouncut.words.tree import ancestor_vectors
 from nouncut.words.wordnet import load_wordnet
 
 # Ancestors of a single class say no more than the class's own name.
@@ -57,8 +57,8 @@ class MeaningSpace:
         known = np.flatnonzero(counts)
         out = np.zeros((len(names), self._columns.size), dtype=np.float32)
         if known.size:
-            rows = synset_rows([sense.id for found in senses for sense in found])
-            vectors = csr_array(ancestor_vectors()[rows][:, self._columns])
+            ancestors = ancestor_vectors([sense.id for found in senses for sense in found])
+            vectors = csr_array(ancestors[:, self._columns])
             best = _largest_of_each(np.asarray((vectors * vectors).sum(axis=1)), counts[known])
             out[known] = vectors[best].toarray() - self._tree_centre
         return out
@@ -71,12 +71,15 @@ class MeaningSpace:
     @cached_property
     def _columns(self) -> NDArray[np.intp]:
         """Ancestors that several classes share."""
-        vectors = ancestor_vectors()[synset_rows(self._synsets)]
-        return np.flatnonzero(np.bincount(vectors.indices) >= _FEWEST_CLASSES)
+        return np.flatnonzero(np.bincount(self._class_ancestors.indices) >= _FEWEST_CLASSES)
 
     @cached_property
     def _class_tree(self) -> csr_array:
-        return csr_array(ancestor_vectors()[synset_rows(self._synsets)][:, self._columns])
+        return csr_array(self._class_ancestors[:, self._columns])
+
+    @cached_property
+    def _class_ancestors(self) -> csr_array:
+        return ancestor_vectors(self._synsets)
 
     @cached_property
     def _tree_centre(self) -> NDArray[np.float64]:

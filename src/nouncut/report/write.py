@@ -126,8 +126,10 @@ class _ThumbnailMaker:
     def _make(self, originals: dict[int, Original], side: int) -> dict[int, Thumbnail]:
         if not originals:
             return {}
-        for folder in self.known_folders:
-            _link_known(originals.values(), folder / str(side), self.folder / str(side))
+        wanted = {f"{original.content}.webp" for original in originals.values()}
+        _link_known(
+            wanted, [folder / str(side) for folder in self.known_folders], self.folder / str(side)
+        )
         return make_thumbnails(
             originals,
             self.folder,
@@ -149,16 +151,26 @@ def _thumbnails_beside(directory: Path) -> list[Path]:
     return [folder for folder in sorted(found) if folder.parent != directory.absolute()]
 
 
-def _link_known(originals: Iterable[Original], source: Path, folder: Path) -> None:
-    """Link the thumbnails that another folder has and this one lacks."""
-    if not source.is_dir():
-        return
+def _link_known(wanted: set[str], sources: Iterable[Path], folder: Path) -> None:
+    """Link the thumbnails that other folders have and this one lacks."""
     folder.mkdir(parents=True, exist_ok=True)
-    known = {entry.name for entry in os.scandir(source) if entry.is_file(follow_symlinks=False)}
-    for name in known.intersection(f"{original.content}.webp" for original in originals):
-        # Some drives have no links: the thumbnail is then made again.
-        with suppress(OSError):
-            os.link(source / name, folder / name)
+    missing = wanted - _file_names(folder)
+    for source in sources:
+        if not missing:
+            return
+        known = missing & _file_names(source)
+        for name in known:
+            # Some drives have no links: the thumbnail is then made again.
+            with suppress(OSError):
+                os.link(source / name, folder / name)
+        missing -= known
+
+
+def _file_names(folder: Path) -> set[str]:
+    try:
+        return {entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
+    except OSError:
+        return set()
 
 
 def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:

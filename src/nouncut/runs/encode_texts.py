@@ -20,6 +20,8 @@ PLAIN = ("{}",)
 # A batch grows to twice the size of the one before it: small ones tell the speed of the model soon,
 # and in large ones more texts have the same length, which is faster.
 _FIRST_BATCH, _LARGEST_BATCH = 512, 8192
+# Vectors of this many words or more are kept side by side in the store as well.
+_LONG_LIST = 4096
 
 
 def encode_nouns(
@@ -86,9 +88,12 @@ class TextEncoding:
         self._encoder, self._store, self._report = encoder, store, progress or silent
         self._space = f"texts {encoder.fingerprint}"
         self._stage = "encoding nouns" if tuple(prompts) == PLAIN else "encoding phrases"
+        is_list = tuple(prompts) == PLAIN and len(nouns) >= _LONG_LIST
+        self._list = nouns if is_list else None
+        self._joined = store.read_joined(self._space, nouns) if is_list else None
         self._keys: list[list[str]] = []
         phrases: dict[str, tuple[str, str]] = {}
-        for template in check_prompts(prompts):
+        for template in check_prompts(prompts) if self._joined is None else ():
             self._keys.append([text_key(text) for text in fill_template(template, nouns)])
             phrases |= zip(self._keys[-1], ((template, noun) for noun in nouns), strict=True)
         distinct = list(phrases)
@@ -109,7 +114,12 @@ class TextEncoding:
             self._report(self._stage, 0, total)
         while self._run_batch():
             self._report(self._stage, total - self.n_left, total)
-        return [self._store.read(self._space, keys) for keys in self._keys]
+        if self._joined is not None:
+            return [self._joined]
+        rows = [self._store.read(self._space, keys) for keys in self._keys]
+        if self._list is not None:
+            self._store.join(self._space, self._list, rows[0])
+        return rows
 
     def _run_batch(self) -> int:
         if not self.n_left:

@@ -60,7 +60,7 @@ _LIKELY_CLUSTERS = 30
 # What names cost per cluster and word.
 _BYTES_PER_NAME = 32
 _SINGLE = 4
-_GEMM_SIZE, _SPEED_SECONDS = 512, 0.1
+_GEMM_SIZE, _SPEED_SECONDS = 512, 0.05
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from nouncut.store.database import (
 )
 
 # Noting every use would make reading as slow as writing.
-_USE_RESOLUTION_SECONDS = 3600.0
+USE_RESOLUTION_SECONDS = 3600.0
 
 
 def read_rows(
@@ -72,6 +72,15 @@ def _select_intact(
     return found
 
 
+def note_use_of_space(root: Path, name: str) -> None:
+    """Note the use of all rows of a space."""
+    with suppress(OutputError), reading(root) as db:
+        space = find_space(db, name)
+        if space is not None:
+            query = f"SELECT DISTINCT id / {ROWS_PER_BLOCK} FROM vector WHERE space = ?"
+            _note_use(root, {block for (block,) in db.execute(query, (space.id,))})
+
+
 def _note_use(root: Path, blocks: set[int]) -> None:
     now = time.time()
     # A read does not fail because its date cannot be noted, for instance in a read-only folder.
@@ -80,7 +89,7 @@ def _note_use(root: Path, blocks: set[int]) -> None:
             stale = [
                 (now, block)
                 for block, used in db.execute("SELECT id, used FROM block")
-                if block in blocks and used < now - _USE_RESOLUTION_SECONDS
+                if block in blocks and used < now - USE_RESOLUTION_SECONDS
             ]
         if stale:
             with transaction(root, patience=1.0) as db:

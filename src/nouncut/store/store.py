@@ -28,9 +28,18 @@ from nouncut.store.database import (
     transaction,
 )
 from nouncut.store.file_hashes import FILES_NAME, forget_hashes
+from nouncut.store.joined import (
+    damaged_files,
+    joined_files,
+    keep_joined,
+    note_use,
+    read_joined,
+    remove_all_joined,
+    remove_joined,
+)
 from nouncut.store.migration import migrate_shards, remove_shards, shard_files
 from nouncut.store.prune import prune_rows, read_usage
-from nouncut.store.read_rows import read_rows
+from nouncut.store.read_rows import USE_RESOLUTION_SECONDS, note_use_of_space, read_rows
 from nouncut.store.repair import drop_damage, find_damage
 from nouncut.store.vectors import check_rows, check_space, convert_rows
 
@@ -219,6 +228,60 @@ class FeatureStore:
             )
         return found
 
+    def read_joined(self, space: str, texts: Sequence[str]) -> NDArray[Any] | None:
+        """Read the vectors of a long list of texts that `join` has put side by side.
+
+        Parameters
+        ----------
+        space : str
+            Name of the space.
+        texts : sequence of str
+            The list.
+
+        Returns
+        -------
+        ndarray of shape (n_texts, dim) or None
+            Read-only float32; None if there is no intact copy, so that `read` is needed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from nouncut.store.store import FeatureStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     FeatureStore(folder).read_joined("clip", ["cat", "dog"])
+        """
+        name = _list_name(space, texts)
+        rows = read_joined(self.root, name, len(texts))
+        if rows is not None and note_use(self.root, name, USE_RESOLUTION_SECONDS):
+            note_use_of_space(self.root, space)
+        return rows
+
+    def join(self, space: str, texts: Sequence[str], rows: NDArray[Any]) -> None:
+        """Keep a copy of the vectors of a long list of texts for `read_joined`.
+
+        Parameters
+        ----------
+        space : str
+            Name of the space.
+        texts : sequence of str
+            The list.
+        rows : ndarray of shape (n_texts, dim)
+            What `read` returns for the list.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from nouncut.store.store import FeatureStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = FeatureStore(folder)
+        ...     store.join("clip", ["cat", "dog"], np.eye(2))
+        ...     print(store.read_joined("clip", ["cat", "dog"]))
+        [[1. 0.]
+         [0. 1.]]
+        """
+        keep_joined(self.root, _list_name(space, texts), rows)
+
     def spaces(self) -> list[SpaceInfo]:
         """List the spaces.
 
@@ -264,7 +327,7 @@ class FeatureStore:
         """
         total = 0
         files = [*self.root.glob(f"{DATABASE_NAME}*"), self.root / FILES_NAME]
-        for path in (*files, *shard_files(self.root)):
+        for path in (*files, *joined_files(self.root), *shard_files(self.root)):
             # Another process may remove the file meanwhile.
             with suppress(FileNotFoundError):
                 total += path.stat().st_size
@@ -279,8 +342,8 @@ class FeatureStore:
     ) -> int:
         """Remove vectors and give their disk space back.
 
-        Uses are noted per block of 4,096 rows, which are removed together. Hashes of files are
-        removed as well: files are then read again.
+        Uses are noted per block of 4,096 rows, which are removed together. Hashes of files and the
+        copies that `join` made are removed as well: files and rows are then read again.
 
         Parameters
         ----------
@@ -310,6 +373,7 @@ class FeatureStore:
         before = self.size()
         prune_rows(self.root, set(spaces), unused_for, max_bytes)
         remove_shards(self.root)
+        remove_all_joined(self.root)
         forget_hashes(self.root)
         return before - self.size()
 
@@ -329,7 +393,7 @@ class FeatureStore:
         ...     FeatureStore(folder).check()
         []
         """
-        return find_damage(self.root).problems
+        return [*find_damage(self.root).problems, *_joined_problems(damaged_files(self.root))]
 
     def repair(self) -> list[str]:
         """Remove damaged rows: they are then missing and will be computed again.
@@ -347,6 +411,15 @@ class FeatureStore:
         ...     FeatureStore(folder).repair()
         []
         """
-        damage = find_damage(self.root)
+        damage, copies = find_damage(self.root), damaged_files(self.root)
         drop_damage(self.root, damage)
-        return damage.problems
+        remove_joined(copies)
+        return [*damage.problems, *_joined_problems(copies)]
+
+
+def _list_name(space: str, texts: Sequence[str]) -> str:
+    return text_key("\0".join((space, *texts)))
+
+
+def _joined_problems(paths: Sequence[Path]) -> list[str]:
+    return [f"{len(paths)} joined list(s) are damaged"] if paths else []

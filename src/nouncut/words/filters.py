@@ -30,6 +30,8 @@ _CENTERS_PER_CLUSTER = 3
 _N_INIT = 1
 _FLOATS = (np.float64, np.float32)
 _ROWS_AT_ONCE = 4096
+# Of the sum of a row's squares in float32.
+_ROUNDING = 4e-6
 # Cosines of nouns and centres in memory at any time: 16 MB.
 _COSINES_AT_ONCE = 2**22
 
@@ -123,6 +125,8 @@ def mean_prompt_features(noun_features: ArrayLike | Sequence[ArrayLike]) -> NDAr
             "`noun_features` must have the shape (n_nouns, d), or be one such array per prompt, "
             f"with at least one noun; got {shapes[0]}."
         )
+    if len(prompts) == 1 and _are_unit_rows(prompts[0]):
+        return prompts[0]
     mean = np.empty(shapes[0], np.float32)
     # In blocks: the unit features of all prompts would take as much memory as the input.
     for first in range(0, len(mean), _ROWS_AT_ONCE):
@@ -233,6 +237,14 @@ def _split_prompts(noun_features: Any) -> list[NDArray[Any]]:
             return [np.asarray(prompt) for prompt in noun_features]
     features = np.asarray(noun_features)
     return list(features) if features.ndim == 3 and len(features) else [features]
+
+
+def _are_unit_rows(features: NDArray[Any]) -> bool:
+    """Tell whether rows are what `unit_rows` makes of them, up to rounding."""
+    # The squares of entries that are NaN or infinite do not add up to 1.
+    return features.dtype == np.float32 and bool(
+        np.all(np.abs(np.einsum("ij,ij->i", features, features) - 1) < _ROUNDING)
+    )
 
 
 def _unit_block(features: NDArray[Any]) -> NDArray[np.float32]:

@@ -6,28 +6,20 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse import csr_array, diags_array
 
-from nouncut.words.wordnet import hypernym_pairs, load_wordnet
-
-
-def synset_rows(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Return the rows of synsets in the matrix of ancestors."""
-    row_of = _row_numbers()
-    return np.array([row_of[id_] for id_ in ids], dtype=np.intp)
+from nouncut.words.wordnet import count_descendants, hypernym_rows, load_wordnet, synset_rows
 
 
-@cache
-def ancestor_vectors() -> csr_array:
-    """Return unit rows of all synsets; a column is an ancestor, or the synset itself.
+def ancestor_vectors(ids: Sequence[str] | None = None) -> csr_array:
+    """Return unit rows of synsets, by default all; a column is an ancestor, or the synset itself.
 
     An ancestor weighs the square root of its information, log(n / descendants), so the inner
     product of two rows is the share of their information that they have in common.
     """
-    ancestors = _ancestors()
-    n_descendants = np.asarray(ancestors.sum(axis=0))
-    information = np.log(ancestors.shape[0] / n_descendants)
+    upward = _one_step_up()
+    ancestors = _reachable(upward if ids is None else upward[synset_rows(ids)], upward)
+    information = np.log(upward.shape[0] / np.array(count_descendants()))
     length = np.sqrt(ancestors @ information)
     weights = (
         diags_array(1 / np.maximum(length, 1e-12)) @ ancestors @ diags_array(np.sqrt(information))
@@ -35,16 +27,10 @@ def ancestor_vectors() -> csr_array:
     return csr_array(weights)
 
 
-def _ancestors() -> csr_array:
-    """Return which synsets (columns) are at or above which (rows)."""
-    row_of = _row_numbers()
-    pairs = [(row_of[id_], row_of[parent]) for id_, parent in hypernym_pairs()]
-    rows, columns = np.array(pairs).T
-    n = len(row_of)
-    reached = csr_array(eye_array(n) + csr_array((np.ones(len(pairs)), (rows, columns)), (n, n)))
+def _reachable(reached: csr_array, upward: csr_array) -> csr_array:
+    """Return which synsets (columns) are at or above those that each row has reached."""
     while True:
-        # Squaring doubles the number of steps up.
-        further = csr_array(reached @ reached)
+        further = csr_array(reached @ upward)
         further.data[:] = 1
         if further.nnz == reached.nnz:
             return further
@@ -52,5 +38,10 @@ def _ancestors() -> csr_array:
 
 
 @cache
-def _row_numbers() -> dict[str, int]:
-    return {id_: row for row, id_ in enumerate(load_wordnet())}
+def _one_step_up() -> csr_array:
+    """Return which synsets (columns) are the same as a synset (row), or right above it."""
+    rows, parents = hypernym_rows()
+    n = len(load_wordnet())
+    same = np.arange(n)
+    pairs = np.concatenate([same, rows]), np.concatenate([same, parents])
+    return csr_array((np.ones(len(pairs[0])), pairs), (n, n))

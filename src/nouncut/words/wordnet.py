@@ -1,20 +1,24 @@
 """The nouns of WordNet 3.0: their senses, glosses, synonyms and hypernyms.
 
-``scripts/build_wordnet.py`` builds the table; it is read once, when it is first needed.
+``scripts/build_wordnet.py`` builds the tables; each is read once, when it is first needed.
 """
 
 from __future__ import annotations
 
-import lzma
-from collections import defaultdict
+import gzip
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nouncut.words.spelling import fold_word
 
-_TABLE = "data/wordnet-3.0-nouns.tsv.xz"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TABLE = "data/wordnet-3.0-nouns.tsv.gz"
+_GLOSSES = "data/wordnet-3.0-glosses.txt.gz"
 
 # WordNet's lexicographer files of nouns: broad topics, one per synset. "Tops" holds the words for
 # the topics themselves, such as "animal", "food" and "person".
@@ -70,7 +74,11 @@ class Synset(NamedTuple):
     words: tuple[str, ...]
     ranks: tuple[int, ...]
     hypernyms: tuple[str, ...]
-    gloss: str
+
+    @property
+    def gloss(self) -> str:
+        """What it means, with examples."""
+        return _glosses()[_row_numbers()[self.id]]
 
     @property
     def word(self) -> str:
@@ -86,66 +94,79 @@ class Synset(NamedTuple):
 class _Synsets(Mapping[str, Synset]):
     """Synsets by id; a row of the table is parsed when its synset is first asked for."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = {line.partition("\t")[0]: line for line in lines}
+    def __init__(self) -> None:
         self._parsed: dict[str, Synset] = {}
 
     def __getitem__(self, id_: str) -> Synset:
         synset = self._parsed.get(id_)
         if synset is None:
-            synset = self._parsed[id_] = _parse_row(self._lines[id_])
+            synset = self._parsed[id_] = _parse_row(_row_numbers()[id_])
         return synset
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
+        return iter(_table().ids)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(_table().ids)
 
 
 @cache
 def load_wordnet() -> Mapping[str, Synset]:
     """Return all noun synsets by id, in WordNet's order."""
-    return _Synsets(_table())
+    return _Synsets()
 
 
 def usual_words(lexicons: Collection[str], named_entities: bool) -> Iterator[str]:
     """Yield the most usual word of every synset of some lexicons, without parsing the synsets."""
-    for line in _table():
-        _, lexicon, instance, words, _ = line.split("\t", 4)
+    table = _table()
+    for lexicon, instance, words in zip(table.lexicons, table.instances, table.words, strict=True):
         if lexicon in lexicons and (named_entities or instance == "0"):
             yield words.partition("|")[0]
 
 
-def hypernym_pairs() -> Iterator[tuple[str, str]]:
-    """Yield the ids of all synsets with those right above them, without parsing the synsets."""
-    for line in _table():
-        id_, _, _, _, _, hypernyms, _ = line.split("\t", 6)
-        for parent in hypernyms.split():
-            yield id_, parent
+def hypernym_rows() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return row numbers of synsets, and of those right above each of them."""
+    # The help of the command needs no arrays, only names of this module.
+    import numpy as np
+
+    synsets, row_of = _table().hypernyms, _row_numbers()
+    counts = np.fromiter((hypernyms.count("n") for hypernyms in synsets), np.intp, len(synsets))
+    parents = map(row_of.__getitem__, " ".join(synsets).split())
+    rows = np.repeat(np.arange(len(synsets)), counts)
+    return rows, np.fromiter(parents, np.intp, len(rows))
+
+
+def count_descendants() -> list[int]:
+    """Return how many synsets are at or below each synset."""
+    return list(map(int, _table().descendants))
+
+
+def synset_rows(ids: Iterable[str]) -> list[int]:
+    """Return the row numbers of synsets, which are their positions in `load_wordnet`."""
+    row_of = _row_numbers()
+    return [row_of[id_] for id_ in ids]
 
 
 def word_senses() -> Iterator[tuple[str, int, str]]:
     """Yield all words with their ranks and the ids of their synsets, without parsing these."""
-    for line in _table():
-        id_, _, _, words, ranks, _ = line.split("\t", 5)
+    table = _table()
+    for id_, words, ranks in zip(table.ids, table.words, table.ranks, strict=True):
         for word, rank in zip(words.split("|"), _parse_ranks(ranks), strict=True):
             yield word, rank, id_
 
 
 def all_glosses() -> str:
     """Return the glosses of all synsets, one per line."""
-    return "\n".join(line.rpartition("\t")[2] for line in _table())
+    return _read(_GLOSSES)
 
 
 def synsets_of(word: str) -> tuple[Synset, ...]:
     """Return the senses of a word, the most frequent first."""
     table, folded = load_wordnet(), fold_word(word)
-    found = [table[id_] for id_ in _word_index().get(folded, ())]
     # A synset can contain a word in two spellings, such as "ddC" and "DDC".
     ranked = sorted(
         (rank, synset.id)
-        for synset in found
+        for synset in (table[_table().ids[row]] for row in _rows_with(folded))
         for own, rank in zip(synset.words, synset.ranks, strict=True)
         if own.casefold() == folded
     )
@@ -192,33 +213,75 @@ def hypernym_steps(word: str, other: str) -> int | None:
     return min((steps[id_] + other_steps[id_] for id_ in shared), default=None)
 
 
-@cache
-def _table() -> list[str]:
-    compressed = (files(__package__) / _TABLE).read_bytes()
-    return lzma.decompress(compressed).decode("ascii").splitlines()
+class _Table(NamedTuple):
+    """Columns of the table: lists of words, ranks and hypernyms are texts still."""
+
+    ids: list[str]
+    lexicons: list[str]
+    instances: list[str]
+    words: list[str]
+    ranks: list[str]
+    hypernyms: list[str]
+    descendants: list[str]
 
 
 @cache
-def _word_index() -> dict[str, list[str]]:
-    """Return the ids of the synsets of every word, in lower case."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for line in _table():
-        id_, _, _, words, _ = line.split("\t", 4)
-        for word in words.casefold().split("|"):
-            found[word].append(id_)
-    return found
+def _table() -> _Table:
+    return _Table(*(column.split("\t") for column in _read(_TABLE).split("\n")))
 
 
-def _parse_row(line: str) -> Synset:
-    id_, lexicon, instance, words, ranks, hypernyms, gloss = line.split("\t")
+@cache
+def _glosses() -> list[str]:
+    return _read(_GLOSSES).split("\n")
+
+
+def _read(name: str) -> str:
+    return gzip.decompress((files(__package__) / name).read_bytes()).decode("ascii")
+
+
+@cache
+def _row_numbers() -> dict[str, int]:
+    return {id_: row for row, id_ in enumerate(_table().ids)}
+
+
+class _WordIndex(NamedTuple):
+    """Hashes of all words in lower case, ascending, and the rows of their synsets.
+
+    A dictionary of lists would take several times as long to build, and few words are looked up.
+    """
+
+    hashes: NDArray[np.int64]
+    rows: NDArray[np.intp]
+
+
+@cache
+def _word_index() -> _WordIndex:
+    import numpy as np
+
+    synsets = _table().words
+    counts = np.fromiter((words.count("|") + 1 for words in synsets), np.intp, len(synsets))
+    words = "|".join(synsets).casefold().split("|")
+    hashes = np.fromiter(map(hash, words), np.int64, len(words))
+    order = np.argsort(hashes, kind="stable")
+    return _WordIndex(hashes[order], np.repeat(np.arange(len(synsets)), counts)[order])
+
+
+def _rows_with(folded: str) -> list[int]:
+    """Return the rows of the synsets with a word, and perhaps others with the same hash."""
+    hashes, rows = _word_index()
+    first, last = (hashes.searchsorted(hash(folded), side) for side in ("left", "right"))
+    return sorted(set(rows[first:last].tolist()))
+
+
+def _parse_row(row: int) -> Synset:
+    table = _table()
     return Synset(
-        id_,
-        lexicon,
-        instance == "1",
-        tuple(words.split("|")),
-        _parse_ranks(ranks),
-        tuple(hypernyms.split()),
-        gloss,
+        table.ids[row],
+        table.lexicons[row],
+        table.instances[row] == "1",
+        tuple(table.words[row].split("|")),
+        _parse_ranks(table.ranks[row]),
+        tuple(table.hypernyms[row].split()),
     )
 
 
