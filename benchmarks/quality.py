@@ -58,7 +58,7 @@ def methods(data: Photographs, seed: int) -> Iterator[tuple[str, Callable[[], ND
         lambda: SpectralClustering(k, gamma=1.0, random_state=seed).fit_predict(visual),
     )
     yield (
-        "spectral, visual only",
+        "nouncut by looks alone",
         lambda: NTKSpectralClustering(k, random_state=seed, n_jobs=-1).fit_predict(data.visual),
     )
     for method in FILTERS:
@@ -66,18 +66,23 @@ def methods(data: Photographs, seed: int) -> Iterator[tuple[str, Callable[[], ND
         prompts = encode_nouns(nouns, PROMPTS, data.encoder)
         if method == "tac":
             yield "TAC (k-means)", partial(tac, data, prompts, seed)
+            yield (
+                "nouncut (the default)",
+                partial(ours, data, prompts, seed, semantic_weight="auto"),
+            )
         for ensemble in ("weighted", "diffusion", "average", "prompt_mean"):
+            title = f"nouncut, words at full weight, {method} nouns, {ensemble}"
+            yield title, partial(ours, data, prompts, seed, ensemble=ensemble)
 
-            def ours(prompts: Any = prompts, ensemble: Any = ensemble) -> NDArray[Any]:
-                model = NTKSpectralClustering(
-                    k, tau="auto", ensemble=ensemble, random_state=seed, n_jobs=-1
-                )
-                labels: NDArray[Any] = model.fit_predict(
-                    data.visual, noun_features=prompts, semantic_features=data.semantic
-                )
-                return labels
 
-            yield f"nouncut, {method} nouns, {ensemble}", ours
+def ours(data: Photographs, prompts: list[NDArray[Any]], seed: int, **options: Any) -> NDArray[Any]:
+    model = NTKSpectralClustering(
+        data.n_clusters, tau="auto", random_state=seed, n_jobs=-1, **options
+    )
+    labels: NDArray[Any] = model.fit_predict(
+        data.visual, noun_features=prompts, semantic_features=data.semantic
+    )
+    return labels
 
 
 def tac(data: Photographs, prompts: list[NDArray[Any]], seed: int) -> NDArray[Any]:
@@ -110,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, help="folders with a folder per class")
     parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
-    parser.add_argument("--seeds", type=int, default=3, help="runs per method (default: 3)")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per method (default: 5)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     encoder = load_encoder(arguments.model).encoder

@@ -13,6 +13,7 @@ from nouncut.cli.exit_codes import for_command_line
 from nouncut.compute.memory import available_memory, used_memory
 from nouncut.compute.progress import QUICK_SECONDS, shown_seconds
 from nouncut.errors import printable_path
+from nouncut.runs.word_trust import describe_trust
 
 if TYPE_CHECKING:
     from nouncut.cli.console import StageBars
@@ -92,6 +93,7 @@ def summary(run: Run) -> dict[str, Any]:
         "n_encoded",
         "model",
         "tau",
+        "noun_trust",
         "cluster_count",
         "warnings",
         "estimate",
@@ -123,6 +125,8 @@ def _show_notes(run: Run, announcement: Announcement) -> None:
         console.print(f"{_count(manifest['n_images'], 'image')}: all known from before.")
     if manifest["model"]["name"] != manifest["settings"]["model"]:
         console.print(manifest["model"]["reason"])
+    if trust := describe_trust(manifest):
+        console.print(trust)
     for warning in manifest["warnings"]:
         console.print(f"Note: {for_command_line(warning)}")
     for file in run.skipped[:_SHOWN_SKIPPED]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from nouncut.compute.progress import shown_seconds
 from nouncut.runs.settings import shown_settings
+from nouncut.runs.word_trust import describe_trust
 
 # On synthetic data, nine in ten estimates are right above the first, one in seven below the second.
 _SURE = 0.6
@@ -22,6 +23,7 @@ class ModelFacts:
     name: str
     is_embedded: bool
     meaning: str
+    trust: str
     reason: str
 
 
@@ -47,15 +49,15 @@ def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
         meaning = (
             "This is the small model that comes with nouncut. It needs no download and is not "
             "CLIP: it knows the 1,000 classes of ImageNet. Other images (faces, documents, "
-            "paintings) are grouped by how they look rather than by what they mean, and names "
-            "can be wrong."
+            "paintings) are grouped by how they look rather than by what they mean."
         )
     elif model.get("name"):
         name = model["name"]
         meaning = "This model was trained on images with captions, so it understands words."
     else:
         name, meaning = "unknown", "The run does not say which model was used."
-    return ModelFacts(str(name), is_embedded, meaning, str(model.get("reason") or ""))
+    trust, reason = describe_trust(manifest) or "", str(model.get("reason") or "")
+    return ModelFacts(str(name), is_embedded, meaning, trust, reason)
 
 
 def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
