@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -46,6 +47,8 @@ class Collection:
     # What compared the images with each other, if it was not the model.
     looks: tuple[ImageEncoder, ...] = ()
     n_encoded: int = 0
+    # Returns the stored rows of some images, if they are of a known model.
+    rows: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.images.paths)
@@ -78,6 +81,7 @@ def collect_features(
         model=chosen,
         looks=images.looks,
         n_encoded=images.n_encoded,
+        rows=images.rows,
     )
 
 
@@ -143,4 +147,6 @@ def _read_feature_file(
     # A view of the features would be changed by centring.
     rows, semantic = encoder.visual(features), encoder.semantic(features)
     visual, center = centred_features([np.array(rows)], (encoder,), center)
-    return Collection("features", images, visual, semantic, center, model=chosen)
+    return Collection(
+        "features", images, visual, semantic, center, model=chosen, rows=features.__getitem__
+    )

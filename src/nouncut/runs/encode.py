@@ -96,6 +96,22 @@ class EncodedImages(ImageSet):
         (features,) = self._read(self.encoder, self._semantic_view())
         return features
 
+    def rows(self, indices: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return what the encoder made of some images, as it is stored.
+
+        Parameters
+        ----------
+        indices : ndarray of int of shape (n,)
+            Numbers of images.
+
+        Returns
+        -------
+        ndarray of shape (n, image_dim)
+            The stored rows.
+        """
+        keys = self.hashes or ()
+        return self.store.read(image_space(self.encoder), [keys[i] for i in indices])
+
     def features(self) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
         """Return visual features before centring, one array per encoder, and semantic features.
 

@@ -53,7 +53,7 @@ def _table_row(cluster: dict[str, Any], pictures: Sequence[str]) -> str:
     words = escape(", ".join(cluster["more_words"] or []))
     return (
         f'<tr><td>{cluster["cluster"]}</td><td {_LEFT} title="{words}">{escape(cluster["name"])}'
-        f"</td><td>{cluster['size']}</td><td {_LEFT}>{''.join(pictures)}</td></tr>"
+        f"{' ?' if cluster['guess'] else ''}</td><td>{cluster['size']}</td><td {_LEFT}>{''.join(pictures)}</td></tr>"
     )
 
 
