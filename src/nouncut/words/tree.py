@@ -51,7 +51,7 @@ def information_bits() -> NDArray[np.float64]:
     while level.any():
         level = below @ level
         n_covered = n_covered + level
-    return np.asarray(np.log2(n_covered.max() / n_covered))
+    return np.maximum(np.log2(n / n_covered), 0)
 
 
 def _ancestors() -> csr_array:
