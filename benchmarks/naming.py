@@ -73,9 +73,7 @@ class Photographs:
         evidence = gather_evidence(
             labels, int(labels.max()) + 1, len(self.concepts), probabilities.__getitem__
         )
-        return name_by_concepts(
-            evidence, self.concepts, calibration=CLASSIFIER, lexicons=VISIBLE_LEXICONS
-        )
+        return name_by_concepts(evidence, self.concepts, calibration=CLASSIFIER)
 
     def by_list(self, labels: NDArray[np.intp], kept: NDArray[np.intp]) -> list[ClusterName]:
         names = name_clusters(labels, self.semantic[kept], self.words, self.features)

@@ -25,7 +25,7 @@ from nouncut.words.evidence import (
     noun_probabilities,
     spread_tau,
 )
-from nouncut.words.wordnet import load_wordnet
+from nouncut.words.wordnet import VISIBLE_LEXICONS, load_wordnet
 
 # CLIP was trained with logits of 100 times the cosine.
 _CLIP_TAU = 0.01
@@ -38,10 +38,10 @@ def name_groups(
     vocabulary: Vocabulary | None,
     job: Job,
 ) -> list[ClusterName]:
-    """Name the clusters of a collection; by the user's own words if there are any."""
+    """Name the clusters of a collection; by the words that the user asks for, if any."""
     if vocabulary is None or collection.semantic is None or collection.model is None:
         return [ClusterName(group_name(c), (), "", 0.0) for c in range(n_clusters)]
-    if job.settings.vocabulary is not None:
+    if job.settings.vocabulary is not None or job.settings.lexicons != VISIBLE_LEXICONS:
         return name_clusters(
             labels,
             collection.semantic,
@@ -77,8 +77,7 @@ def _name_by_classes(
     )
     table = load_wordnet()
     concepts = [table[id_] for id_ in synsets]
-    lexicons = job.settings.lexicons
-    return name_by_concepts(evidence, concepts, calibration=CLASSIFIER, lexicons=lexicons)
+    return name_by_concepts(evidence, concepts, calibration=CLASSIFIER)
 
 
 def _name_by_nouns(
@@ -105,7 +104,7 @@ def _name_by_nouns(
     senses = noun_senses(vocabulary.words, scores)
     concepts = [sense or vocabulary.words[noun] for noun, sense in senses.items()]
     part = _some_concepts(evidence, list(senses))
-    return name_by_concepts(part, concepts, calibration=NOUNS, lexicons=job.settings.lexicons)
+    return name_by_concepts(part, concepts, calibration=NOUNS)
 
 
 def _some_concepts(evidence: Evidence, columns: list[int]) -> Evidence:

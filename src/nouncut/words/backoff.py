@@ -6,7 +6,7 @@ as everything below it, so "bird" can be certain where no single kind of bird is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -78,10 +78,8 @@ class ConceptTree(NamedTuple):
     least: NDArray[np.float64]
 
 
-def concept_tree(
-    concepts: Sequence[Synset | str], lexicons: Collection[str] | None = None
-) -> ConceptTree:
-    """Build the tree above synsets and words that WordNet lacks; names are of some lexicons."""
+def concept_tree(concepts: Sequence[Synset | str]) -> ConceptTree:
+    """Build the tree above synsets and words that WordNet lacks."""
     number: dict[str, int] = {}
     rows: list[int] = []
     columns: list[int] = []
@@ -102,9 +100,7 @@ def concept_tree(
     readable = np.array(list(map(readability, words, synsets)))
     readable[nodes] = 1
     above = csr_array((np.ones(len(rows)), (rows, columns)), (len(concepts), len(number)))
-    return ConceptTree(
-        words, synsets, above, nodes, bits, bits * readable, _least(synsets, bits, lexicons)
-    )
+    return ConceptTree(words, synsets, above, nodes, bits, bits * readable, _least(synsets, bits))
 
 
 def usual_word(synset: Synset) -> str:
@@ -198,18 +194,15 @@ def _bits(synsets: Sequence[Synset | None]) -> NDArray[np.float64]:
     return bits
 
 
-def _least(
-    synsets: Sequence[Synset | None], bits: NDArray[Any], lexicons: Collection[str] | None
-) -> NDArray[np.float64]:
-    """Return the probability that each node needs to be a name; above 1 if it cannot be one."""
-    # The words for the lexicons themselves, such as "animal", are in a lexicon of their own.
-    allowed = None if lexicons is None else {*lexicons, "Tops"}
-    least = np.full(len(synsets), LEAST_PROBABILITY)
-    for node, synset in enumerate(synsets):
-        if synset is not None:
-            if synset.lexicon in _RARE_LEXICONS or TAXON in _synsets_above(synset.id):
-                least[node] = _LEAST_OF_RARE
-            if allowed is not None and synset.lexicon not in allowed:
-                least[node] = np.inf
-    least[bits < _LEAST_BITS] = np.inf
-    return least
+def _least(synsets: Sequence[Synset | None], bits: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the probability that each node needs to be a name; infinite if it cannot be one."""
+    is_rare = np.array(
+        [
+            synset is not None
+            and (synset.lexicon in _RARE_LEXICONS or TAXON in _synsets_above(synset.id))
+            for synset in synsets
+        ],
+        dtype=bool,
+    )
+    least = np.where(is_rare, _LEAST_OF_RARE, LEAST_PROBABILITY)
+    return np.where(bits < _LEAST_BITS, np.inf, least)

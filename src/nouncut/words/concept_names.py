@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ def name_by_concepts(
     concepts: Sequence[Synset | str],
     *,
     calibration: Calibration,
-    lexicons: Collection[str] | None = None,
     n_more: int = 3,
 ) -> list[ClusterName]:
     """Name each cluster by the most specific word that is probably right.
@@ -46,8 +45,6 @@ def name_by_concepts(
         The concepts; a str is a word that WordNet lacks.
     calibration : Calibration
         How the evidence becomes a probability of being right.
-    lexicons : collection of str, optional
-        The lexicographer files that names are from; all by default.
     n_more : int, default=3
         The number of further words for each cluster.
 
@@ -75,7 +72,7 @@ def name_by_concepts(
     like hotdog, truck () 0.5 True
     truck ('motortruck',) 1.0 False
     """
-    tree = concept_tree(concepts, lexicons)
+    tree = concept_tree(concepts)
     right = probability_right(evidence, tree, calibration)
     chosen = choose_nodes(right, tree)
     likes = [
