@@ -99,7 +99,9 @@ def _likes(
     own = evidence.probabilities[cluster]
     columns = np.flatnonzero(own >= least)
     part = evidence.probabilities[np.ix_(rows, columns)].astype(np.float64)
-    scores = information(part, evidence.sizes[rows], 1 / len(own))[rows == cluster].reshape(-1)
+    contrast = information(part, evidence.sizes[rows], 1 / len(own))[rows == cluster].reshape(-1)
+    # Contrast alone is a small difference, which a few more images can turn around.
+    scores = own[columns] + contrast
     order = np.lexsort((-own[columns], -scores))
     nodes = tree.nodes[columns[order]]
     if below >= 0:
