@@ -22,7 +22,7 @@ from nouncut.words.evidence import (
     Evidence,
     gather_evidence,
     information,
-    noun_probabilities,
+    noun_softmax,
     spread_tau,
 )
 from nouncut.words.wordnet import VISIBLE_LEXICONS, load_wordnet
@@ -96,7 +96,7 @@ def _name_by_nouns(
         np.where(images.any(axis=1), labels, -1),
         n_clusters,
         len(nouns),
-        noun_probabilities(images, nouns, tau),
+        noun_softmax(images, nouns, tau),
         n_threads=count_threads(job.n_jobs),
         progress=job.progress,
     )

@@ -76,7 +76,7 @@ def gather_evidence(
     return Evidence(means, agreement, sizes)
 
 
-def noun_probabilities(
+def noun_softmax(
     images: NDArray[Any], nouns: NDArray[Any], tau: float
 ) -> Callable[[NDArray[np.intp]], NDArray[Any]]:
     """Return a function from numbers of images to their softmax over the nouns."""
