@@ -100,6 +100,8 @@ def make_run(directory: Path, paths: list[Path], n_clusters: int) -> None:
                 "cluster": range(n_clusters),
                 "name": names,
                 "more_words": [["more", "words"]] * n_clusters,
+                "name_confidence": [0.9] * n_clusters,
+                "guess": [False] * n_clusters,
                 "gloss": ["a short explanation"] * n_clusters,
                 "size": [len(rows) for rows in members],
                 "cohesion": rng.random(n_clusters),

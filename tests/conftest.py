@@ -245,6 +245,8 @@ def _small_clusters(labels: np.ndarray, confidence: np.ndarray) -> pa.Table:
             "cluster": range(3),
             "name": HOSTILE_CLUSTERS,
             "more_words": [["<u>puppy</u>", "hound"], ["kitten"], []],
+            "name_confidence": [0.97, 0.12, 0.0],
+            "guess": [False, True, False],
             "gloss": ["a domestic <animal> & friend", 'says "meow"', ""],
             "size": CLUSTER_SIZES,
             "cohesion": [0.99, 1.0, 0.86],

@@ -127,8 +127,8 @@ def cluster_images(
     ...     np.save(Path(folder, "clip.npy"), data.features)
     ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
     ...     run.clusters.select(["name", "size"]).to_pylist()
-    [{'name': 'cluster 1', 'size': 100}, {'name': 'cluster 2', 'size': 100},
-     {'name': 'cluster 3', 'size': 100}]
+    [{'name': 'group 1', 'size': 100}, {'name': 'group 2', 'size': 100},
+     {'name': 'group 3', 'size': 100}]
     """
     settings = Settings(
         n_clusters=n_clusters,

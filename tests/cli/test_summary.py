@@ -8,7 +8,13 @@ from dataclasses import replace
 import pytest
 
 from nouncut.cli.console import StageBars
-from nouncut.cli.summary import Announcement, describe_estimate, describe_files
+from nouncut.cli.summary import (
+    Announcement,
+    describe_estimate,
+    describe_files,
+    show_run,
+    summary,
+)
 from nouncut.runs.estimate import Estimate
 
 ESTIMATE = Estimate(
@@ -87,3 +93,11 @@ def test_files_add_up():
         "1 missing, 1 for another reason)."
     )
     assert describe_files(1, ["hidden"]) == "2 files found: 1 image, 1 skipped (1 hidden)."
+
+
+def test_guesses_are_marked_and_explained(small_run, capsys):
+    show_run(small_run, Announcement(StageBars(quiet=True)))
+    out = capsys.readouterr().out
+    assert "1 name marked ? is a guess: the model does not know what the group shows." in out
+    assert " 0.97 " in out
+    assert [row["guess"] for row in summary(small_run)["clusters"]] == [False, True, False]

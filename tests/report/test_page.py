@@ -4,6 +4,7 @@ import pytest
 
 from nouncut.images.find import SkippedFile
 from nouncut.report.page import describe_run
+from nouncut.report.write import write_report
 from nouncut.runs.run import Run
 from nouncut.runs.tables import images_table
 
@@ -18,6 +19,18 @@ def test_the_small_run(small_run):
     # All images of these small clusters are shown as typical ones already.
     assert [cluster.borderline for cluster in page.clusters] == [[], [], []]
     assert len(page.shown_images()) == 24
+
+
+def test_guesses_are_marked_until_they_are_renamed(small_run):
+    page = write_report(small_run).read_text()
+    assert page.count('data-guessed="1"') == 2
+    assert 'data-guessed="0"' not in page
+    assert "The model does not know what these images show." in page
+    sections = describe_run(small_run).clusters
+    assert [section.is_guess for section in sections] == [False, True, False]
+    assert sections[2].name_confidence is None
+    renamed = Run(small_run.directory, small_run.manifest, {1: "cats"})
+    assert "data-guessed=" not in write_report(renamed).read_text().partition("<script")[0]
 
 
 def test_copies_are_shown_once(tmp_path, write_run):

@@ -29,6 +29,11 @@ def test_it_opens_with_all_its_tables_and_arrays(run):
     assert "45 images in 3 clusters" in run._repr_html_()
 
 
+def test_its_names_have_no_confidence_and_are_no_guesses(run):
+    assert run.clusters["name_confidence"].null_count == 3
+    assert run.clusters["guess"].to_pylist() == [False] * 3
+
+
 def test_its_report_is_built_and_shows_its_settings(run):
     page = write_report(run).read_text()
     assert "Neighbours per image" in page

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from nouncut.errors import InputError
-from nouncut.runs.renames import read_names, write_names
+from nouncut.runs.renames import read_names, renamed_table, write_names
 from nouncut.runs.run import open_run
 
 
@@ -78,3 +78,10 @@ def test_a_missing_file_is_named(tmp_path):
 def test_half_a_character_is_replaced(tmp_path):
     file = saved(tmp_path, '{"format": 1, "names": {"0": "half \\ud83d cat"}}')
     read_names(file)[0].encode()
+
+
+def test_names_that_the_user_gave_are_no_guesses(small_run):
+    table = renamed_table(small_run.clusters, {1: "My cats"})
+    assert small_run.clusters["guess"].to_pylist() == [False, True, False]
+    assert table["guess"].to_pylist() == [False, False, False]
+    assert table["name_confidence"].to_pylist() == pytest.approx([0.97, 1.0, 0.0])

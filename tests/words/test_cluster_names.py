@@ -49,7 +49,7 @@ def test_clusters_are_named_by_their_subjects(vocabulary):
     for name in names:
         assert len(name.more_words) == len(set(name.more_words)) == 3
         assert name.name not in name.more_words
-        assert name.score > 0
+        assert name.confidence > 0
     assert names[0].gloss.startswith("rescue equipment")
     assert '"' not in names[2].gloss
 
@@ -146,11 +146,11 @@ def test_one_cluster_is_named_by_probability(images, name, more_words):
 
 
 def test_no_nouns_and_clusters_without_images_are_numbered():
-    assert [n.name for n in name_clusters([0, 1], np.eye(2), [], [])] == ["cluster 1", "cluster 2"]
+    assert [n.name for n in name_clusters([0, 1], np.eye(2), [], [])] == ["group 1", "group 2"]
     images = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     names = name_clusters([0, 1, 3, -1], images, ["dog", "car"], np.eye(2))
-    assert [name.name for name in names] == ["dog", "cluster 2", "cluster 3", "car"]
-    assert names[1].score == 0
+    assert [name.name for name in names] == ["dog", "group 2", "group 3", "car"]
+    assert names[1].confidence == 0
     assert name_clusters([], np.empty((0, 2)), ["dog"], np.eye(2)[:1]) == []
 
 

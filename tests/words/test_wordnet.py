@@ -9,7 +9,6 @@ from nouncut.words.wordnet import (
     VISIBLE_LEXICONS,
     broader_synsets,
     hypernym_path,
-    hypernym_steps,
     load_wordnet,
     synsets_of,
 )
@@ -93,8 +92,6 @@ def test_word_in_two_spellings_is_one_sense():
 
 def test_unknown_word():
     assert synsets_of("qwertyuiop") == ()
-    assert hypernym_steps("qwertyuiop", "dog") is None
-    assert hypernym_steps("dog", "qwertyuiop") is None
 
 
 def test_definitions_leave_out_the_examples():
@@ -127,21 +124,3 @@ def test_hypernym_path_is_a_shortest_one():
         assert path[-1].word == "entity"
         assert all(b.id in a.hypernyms for a, b in pairwise(path))
         assert len(path) - 1 == min(n for above, n in ways_up(str(id_)) if above == path[-1].id)
-
-
-def test_hypernym_steps_agree_with_all_paths():
-    words = [synset.word for synset in load_wordnet().values()]
-    picked = np.random.default_rng(1).choice(words, size=(40, 2), replace=False).tolist()
-    for word, other in [*picked, ["cat", "dog"], ["dog", "canine"], ["Paris", "city"]]:
-        ways, other_ways = (
-            [way for synset in synsets_of(w) for way in ways_up(synset.id)] for w in (word, other)
-        )
-        expected = min(n + m for a, n in ways for b, m in other_ways if a == b)
-        assert hypernym_steps(word, other) == hypernym_steps(other, word) == expected
-
-
-def test_hypernym_steps_by_hand():
-    # cat, feline, carnivore, canine, dog.
-    assert hypernym_steps("cat", "dog") == 4
-    assert hypernym_steps("dog", "canine") == 1
-    assert hypernym_steps("dog", "domestic dog") == 0

@@ -36,6 +36,10 @@ _SKIPPED = (
 )
 # From this share of broken files on, they are mentioned before the run.
 _MANY_BROKEN = 0.05
+_GUESSES = (
+    "is a guess: the model does not know what the group shows.",
+    "are guesses: the model does not know what these groups show.",
+)
 
 
 class Announcement:
@@ -99,7 +103,16 @@ def summary(run: Run) -> dict[str, Any]:
         "estimate",
         "seconds",
     )
-    columns = ["cluster", "name", "more_words", "gloss", "size", "cohesion"]
+    columns = [
+        "cluster",
+        "name",
+        "name_confidence",
+        "guess",
+        "more_words",
+        "gloss",
+        "size",
+        "cohesion",
+    ]
     return {
         "directory": str(run.directory.absolute()),
         "report": str(run.report.absolute()),
@@ -138,13 +151,14 @@ def _show_notes(run: Run, announcement: Announcement) -> None:
 def _show_table(run: Run) -> None:
     console = results()
     table = Table(box=None, pad_edge=False)
-    for heading in ("group", "images", "cohesion", "also"):
+    for heading in ("group", "sure", "images", "cohesion", "also"):
         justify: Literal["left", "right"] = "left" if heading in ("group", "also") else "right"
         # On a narrow terminal, only the further words are folded.
         table.add_column(heading, justify=justify, no_wrap=heading != "also")
     for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
         also = ", ".join(row["more_words"])
-        cells = (row["name"], f"{row['size']:,}", f"{row['cohesion']:.2f}", also)
+        sure = _shown_confidence(row["name_confidence"], row["guess"])
+        cells = (row["name"], sure, f"{row['size']:,}", f"{row['cohesion']:.2f}", also)
         table.add_row(*(printable_path(cell) for cell in cells))
     console.print(table, soft_wrap=False)
     if run.clusters.num_rows > _SHOWN_CLUSTERS:
@@ -153,8 +167,15 @@ def _show_table(run: Run) -> None:
     if skipped := run.skipped:
         reasons = [file.reason for file in skipped]
         console.print(describe_files(run.manifest["n_images"], reasons))
+    if n_guesses := sum(run.clusters["guess"].to_pylist()):
+        console.print(f"{_count(n_guesses, 'name')} marked ? {_GUESSES[n_guesses > 1]}")
     console.print(_describe_groups(run.manifest))
     console.print(f"Report: {printable_path(run.report)}")
+
+
+def _shown_confidence(confidence: float | None, is_guess: bool) -> str:
+    """Return the confidence of a name, "?" for a guess, and nothing for a number."""
+    return "?" if is_guess else f"{confidence:.2f}" if confidence else ""
 
 
 def _describe_groups(manifest: dict[str, Any]) -> str:

@@ -72,6 +72,14 @@ class Encoder(ImageEncoder):
         """Return vectors that compare images with texts."""
         return rows
 
+    def known_synsets(self) -> Sequence[str]:
+        """Return the WordNet synsets that the model classifies images into, if it does."""
+        return ()
+
+    def synset_probabilities(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return (n, n_synsets) probabilities of the `known_synsets`."""
+        return np.empty((len(rows), 0), dtype=np.float32)
+
 
 def check_texts(texts: Sequence[str]) -> None:
     """Raise for one text where several are expected."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from nouncut.compute.softmax import softmax_rows
 from nouncut.models.efficientnet import (
     FEATURE_DIM,
     SHORT_SIDE,
@@ -97,6 +98,16 @@ class MiniEncoder(Encoder):
         weights = np.where(logits >= floor, np.exp(logits - logits.max(axis=1, keepdims=True)), 0)
         weights /= weights.sum(axis=1, keepdims=True)
         return np.asarray(weights @ self._meanings.classes)
+
+    def known_synsets(self) -> Sequence[str]:
+        """Return the synsets of ImageNet's 1,000 classes."""
+        return class_synsets()
+
+    def synset_probabilities(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the (n, 1000) probabilities of all classes."""
+        probabilities = self._classifier.logits(rows).astype(np.float32)
+        softmax_rows(probabilities, 1.0)
+        return probabilities
 
     @cached_property
     def _meanings(self) -> MeaningSpace:

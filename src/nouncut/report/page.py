@@ -46,6 +46,8 @@ class ClusterSection:
     name: str
     more_words: tuple[str, ...]
     gloss: str
+    name_confidence: float | None
+    is_guess: bool
     size: int
     share: float
     cohesion: float | None
@@ -152,6 +154,9 @@ def _section(
         name=cluster["name"] or "",
         more_words=tuple(cluster["more_words"] or ()),
         gloss=cluster["gloss"] or "",
+        # A group that is only numbered has no name to be sure of.
+        name_confidence=cluster["name_confidence"] or None,
+        is_guess=bool(cluster["guess"]),
         size=cluster["size"],
         share=cluster["size"] / max(1, n_images),
         cohesion=cluster["cohesion"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ class Collection:
     # What compared the images with each other, if it was not the model.
     looks: tuple[ImageEncoder, ...] = ()
     n_encoded: int = 0
+    # Returns the stored rows of some images, if they are of a known model.
+    rows: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.images.paths)
@@ -67,6 +69,7 @@ def collect_features(
         model=chosen,
         looks=images.looks,
         n_encoded=images.n_encoded,
+        rows=images.rows,
     )
 
 
@@ -133,4 +136,5 @@ def _read_feature_file(
     if views is None:
         views = [half_whitening(visual) if encoder.whitens_visual else None]
     visual = views[0](visual) if views[0] else visual
-    return Collection("features", images, visual, semantic, tuple(views), model=chosen)
+    rows = features.__getitem__
+    return Collection("features", images, visual, semantic, tuple(views), model=chosen, rows=rows)

@@ -158,6 +158,8 @@ def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.
         "name": [name.name for name in groups.names],
         "more_words": [list(name.more_words) for name in groups.names],
         "gloss": [name.gloss for name in groups.names],
+        "name_confidence": [name.confidence for name in groups.names],
+        "guess": [name.guess for name in groups.names],
         "size": np.bincount(labels, minlength=len(groups.names)),
         "cohesion": cohesion(graph, labels),
         "exemplars": typical_images(graph, labels, hashes),

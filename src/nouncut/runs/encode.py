@@ -94,6 +94,22 @@ class EncodedImages(ImageSet):
         """
         return self._read(self.encoder, self._semantic_view())
 
+    def rows(self, indices: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return what the encoder made of some images, as it is stored.
+
+        Parameters
+        ----------
+        indices : ndarray of int of shape (n,)
+            Numbers of images.
+
+        Returns
+        -------
+        ndarray of shape (n, image_dim)
+            The stored rows.
+        """
+        keys = self.hashes or ()
+        return self.store.read(image_space(self.encoder), [keys[i] for i in indices])
+
     def features(
         self, views: Sequence[Projection | None] | None = None
     ) -> tuple[list[NDArray[np.float32]], NDArray[np.float32], list[Projection | None]]:

@@ -28,8 +28,9 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
+from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
-from nouncut.words.cluster_names import ClusterName, name_clusters
+from nouncut.words.cluster_names import ClusterName
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job
         )
         alone = _single_outliers(model)
     with job.timed("naming groups"):
-        names = _name(model, collection, vocabulary, job)
+        names = name_groups(model.labels_, model.n_clusters_, collection, vocabulary, job)
     return Groups(model, count or model.cluster_count_, nouns, names, membership, alone)
 
 
@@ -154,21 +155,6 @@ def _tau(collection: Collection, job: Job) -> float | None:
     if asked is None and collection.model is not None:
         return collection.model.encoder.tau
     return None if asked in (None, "auto") else float(asked)
-
-
-def _name(
-    model: NTKSpectralClustering, collection: Collection, vocabulary: Vocabulary | None, job: Job
-) -> list[ClusterName]:
-    if vocabulary is None or collection.semantic is None:
-        return [ClusterName(f"cluster {c + 1}", (), "", 0.0) for c in range(model.n_clusters_)]
-    return name_clusters(
-        model.labels_,
-        collection.semantic,
-        vocabulary.words,
-        vocabulary.features,
-        n_jobs=job.n_jobs,
-        progress=job.progress,
-    )
 
 
 def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:

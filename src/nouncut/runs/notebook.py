@@ -23,6 +23,7 @@ PICTURE_SIDE = 96
 
 _LEFT = 'style="text-align:left"'
 _BOX = f"display:inline-block;width:{PICTURE_SIDE}px;height:{PICTURE_SIDE}px;margin:1px"
+_GUESS = 'style="text-align:left;font-style:italic"'
 _EMPTY_BOX = f'<span style="{_BOX};background:#ddd"></span>'
 
 
@@ -51,8 +52,9 @@ def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> 
 
 def _table_row(cluster: dict[str, Any], pictures: Sequence[str]) -> str:
     words = escape(", ".join(cluster["more_words"] or []))
+    style = _GUESS if cluster["guess"] else _LEFT
     return (
-        f'<tr><td>{cluster["cluster"]}</td><td {_LEFT} title="{words}">{escape(cluster["name"])}'
+        f'<tr><td>{cluster["cluster"]}</td><td {style} title="{words}">{escape(cluster["name"])}'
         f"</td><td>{cluster['size']}</td><td {_LEFT}>{''.join(pictures)}</td></tr>"
     )
 

@@ -79,6 +79,18 @@ def renamed_table(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
             new = [names.get(number, name) for number, name in old]
             field = table.schema.field(position)
             table = table.set_column(position, field, pa.array(new, field.type))
+    return _without_doubt(table, names)
+
+
+def _without_doubt(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
+    """Return a table of clusters in which the user's own names are no guesses."""
+    for column, value in (("name_confidence", 1.0), ("guess", False)):
+        position = table.schema.get_field_index(column)
+        if position >= 0:
+            old = zip(table["cluster"].to_pylist(), table[column].to_pylist(), strict=True)
+            new = [value if number in names else found for number, found in old]
+            field = table.schema.field(position)
+            table = table.set_column(position, field, pa.array(new, field.type))
     return table
 
 

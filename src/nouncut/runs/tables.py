@@ -33,6 +33,8 @@ CLUSTERS_SCHEMA = pa.schema(
         "name": pa.string(),
         "more_words": pa.list_(pa.string()),
         "gloss": pa.string(),
+        "name_confidence": pa.float32(),
+        "guess": pa.bool_(),
         "size": pa.int32(),
         "cohesion": pa.float32(),
         "exemplars": pa.list_(pa.int32()),
@@ -49,6 +51,8 @@ IMAGES_SCHEMA = pa.schema(
         "row": pa.int32(),
     }
 )
+# Columns that runs of version 0.1.0 lack, and what their rows get.
+_NEW_COLUMNS: dict[str, Any] = {"name_confidence": None, "guess": False}
 SCHEMAS = {"assignments": ASSIGNMENTS_SCHEMA, "clusters": CLUSTERS_SCHEMA, "images": IMAGES_SCHEMA}
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -124,7 +128,7 @@ def read_table(directory: Path, name: str) -> pa.Table:
         table.validate(full=True)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise damaged(path, str(error)) from error
-    return table
+    return _with_new_columns(table, SCHEMAS[name])
 
 
 def check_table(directory: Path, name: str, n_rows: int) -> None:
@@ -136,7 +140,17 @@ def check_table(directory: Path, name: str, n_rows: int) -> None:
     except (OSError, ValueError, pa.ArrowException) as error:
         raise damaged(path, str(error)) from error
     for field in SCHEMAS[name]:
+        if field.name in _NEW_COLUMNS and field.name not in schema.names:
+            continue
         if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
             raise damaged(path, f"it has no column {field.name!r} of type {field.type}")
     if found != n_rows:
         raise damaged(path, f"it has {found} rows instead of {n_rows}")
+
+
+def _with_new_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    for position, field in enumerate(schema):
+        if field.name in _NEW_COLUMNS and field.name not in table.schema.names:
+            values = pa.array([_NEW_COLUMNS[field.name]] * len(table), field.type)
+            table = table.add_column(position, field, values)
+    return table

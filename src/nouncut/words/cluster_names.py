@@ -27,17 +27,34 @@ _FLOATS = (np.float64, np.float32)
 # A concept whose score is below this share of the cluster's best does not name the cluster.
 _WORST_RATIO = 0.01
 _TIE = 1e-3
+# A word with less than half of the probability is a guess.
+_LEAST_SURE = 0.5
 _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class ClusterName:
-    """The name of a cluster, further words, the definition of the name, and its score."""
+    """The name of a cluster, further words, the definition of the name, and how sure it is.
+
+    Parameters
+    ----------
+    name : str
+        Differs from the names of all other clusters.
+    more_words : tuple of str
+        Alternatives in meaning, the best first.
+    gloss : str
+        Definition of the name in the sense meant; empty if WordNet lacks it.
+    confidence : float
+        Estimated probability that the name is right.
+    guess : bool
+        Whether the name only says what the cluster looks like.
+    """
 
     name: str
     more_words: tuple[str, ...]
     gloss: str
-    score: float
+    confidence: float
+    guess: bool = False
 
 
 def name_clusters(
@@ -51,7 +68,7 @@ def name_clusters(
     n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> list[ClusterName]:
-    """Name each cluster by a noun that distinguishes it from the rest of the collection.
+    """Name each cluster by a word of a list that distinguishes it from the rest of the collection.
 
     The score of a noun combines its probability in the cluster, its lift over the collection, and
     how readily a person would use the word. Synonyms count as one concept, and broader words gain
@@ -83,7 +100,7 @@ def name_clusters(
     -------
     list of ClusterName
         One for each label from 0 to the largest. A cluster that no noun distinguishes is called
-        "cluster 1", "cluster 2" and so on.
+        "group 1", "group 2" and so on.
 
     Examples
     --------
@@ -158,6 +175,7 @@ def _choose_names(
     pooled = _pooled_information(probabilities, sizes, pool)
     scores = pooled * readability
     # Broad words make good names, but beside the name "parachute" the word "equipment" is useless.
+    covered = np.minimum(probabilities @ (pool > 0), 1)
     narrow_scores = _pooled_information(probabilities, sizes, pool == 1) * readability
     names: list[ClusterName] = []
     taken = {fold_word(word) for word in candidates}
@@ -168,12 +186,13 @@ def _choose_names(
         chosen = int(scores[cluster].argmax() if assigned < 0 else assigned)
         name = candidates[chosen]
         if assigned < 0:
-            name = _numbered(name, taken)
+            name = numbered(name, taken)
             taken.add(fold_word(name))
         more = _more_words(candidates, narrow_scores[cluster], candidates[chosen], n_more)
         synset = concepts[chosen].synset
         gloss = "" if synset is None else synset.definition
-        names.append(ClusterName(name, more, gloss, float(pooled[cluster, chosen])))
+        sure = float(covered[cluster, chosen])
+        names.append(ClusterName(name, more, gloss, sure, guess=sure < _LEAST_SURE))
     return names
 
 
@@ -196,7 +215,13 @@ def _more_words(
     return tuple(more.values())[1:]
 
 
-def _numbered(name: str, taken: Collection[str]) -> str:
+def group_name(cluster: int) -> str:
+    """Return what a cluster is called that has no name."""
+    return f"group {cluster + 1}"
+
+
+def numbered(name: str, taken: Collection[str]) -> str:
+    """Return a name with the first number that makes it new."""
     number = 2
     while fold_word(f"{name} {number}") in taken:
         number += 1
@@ -204,8 +229,8 @@ def _numbered(name: str, taken: Collection[str]) -> str:
 
 
 def _nameless(cluster: int, taken: Collection[str] = ()) -> ClusterName:
-    name = f"cluster {cluster + 1}"
-    return ClusterName(_numbered(name, taken) if name in taken else name, (), "", 0.0)
+    name = group_name(cluster)
+    return ClusterName(numbered(name, taken) if name in taken else name, (), "", 0.0)
 
 
 def _check_images(

@@ -37,7 +37,7 @@ def find_concepts(words: Sequence[str], information: NDArray[Any]) -> list[Conce
 
     Nouns of the same sense are one concept. Broader words of the vocabulary are concepts as well.
     """
-    senses = _senses_of_best_nouns(words, information)
+    senses = noun_senses(words, information)
     members: dict[str, list[int]] = {}
     synsets: dict[str, Synset] = {}
     for noun, synset in senses.items():
@@ -129,10 +129,11 @@ def _best_sense(
     return None if best is None else senses[best]
 
 
-def _senses_of_best_nouns(
-    words: Sequence[str], information: NDArray[Any]
-) -> dict[int, Synset | None]:
-    """Return the best nouns of all clusters, each with its sense where it is most informative."""
+def noun_senses(words: Sequence[str], information: NDArray[Any]) -> dict[int, Synset | None]:
+    """Return the best nouns of all clusters, each with its sense where it is most informative.
+
+    `information` is (n_clusters, n_nouns); WordNet lacks nouns whose sense is None.
+    """
     most: dict[int, float] = {}
     chosen: dict[int, Synset | None] = {}
     for row in information:

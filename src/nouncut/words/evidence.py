@@ -1,12 +1,14 @@
-"""How much each noun says about each cluster, compared with the whole collection."""
+"""What a model says about clusters: mean probabilities of nouns or of the model's own classes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from nouncut.compute.progress import Progress
 from nouncut.compute.softmax import softmax_rows
@@ -29,6 +31,59 @@ _SHARE_OF_MEAN = np.float32(0.25)
 _SHARE_OF_COLLECTION = 0.9
 
 
+class Evidence(NamedTuple):
+    """Mean probabilities of concepts, and the shares of images whose best concept each one is.
+
+    Both are (n_clusters, n_concepts); `sizes` counts the images that were looked at.
+    """
+
+    probabilities: NDArray[np.float32]
+    agreement: csr_array
+    sizes: NDArray[np.intp]
+
+
+def gather_evidence(
+    labels: NDArray[Any],
+    n_clusters: int,
+    n_concepts: int,
+    probabilities: Callable[[NDArray[np.intp]], NDArray[Any]],
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Evidence:
+    """Average the probabilities (n, n_concepts) of n images over clusters; some of each suffice."""
+    means = np.zeros((n_clusters, n_concepts), dtype=np.float32)
+    best = [np.empty(0, dtype=np.intp)] * n_clusters
+    done = count(1)
+
+    def average(cluster: int) -> None:
+        members = np.flatnonzero(labels == cluster)
+        members = members[_evenly_spaced(len(members))]
+        if len(members):
+            rows = probabilities(members)
+            means[cluster], best[cluster] = rows.mean(axis=0), rows.argmax(axis=1)
+        if progress:
+            progress("naming groups", next(done), n_clusters)
+
+    # Rounding depends on the threads of BLAS, so their number is fixed.
+    with blas_threads(1):
+        run_tasks(average, range(n_clusters), min(n_threads, MAX_THREADS))
+    sizes = np.array([len(part) for part in best], dtype=np.intp)
+    clusters = np.repeat(np.arange(n_clusters), sizes)
+    columns = np.concatenate([*best, np.empty(0, dtype=np.intp)])
+    # Entries of the same place add up.
+    agreement = csr_array((1 / sizes[clusters], (clusters, columns)), means.shape)
+    return Evidence(means, agreement, sizes)
+
+
+def noun_softmax(
+    images: NDArray[Any], nouns: NDArray[Any], tau: float
+) -> Callable[[NDArray[np.intp]], NDArray[Any]]:
+    """Return a function from numbers of images to their softmax over the nouns."""
+    columns = np.ascontiguousarray(nouns.T)
+    return lambda members: _noun_probabilities(images[members], columns, tau)
+
+
 def spread_tau(images: NDArray[Any], nouns: NDArray[Any]) -> float:
     """Return the temperature for names, from the spread of the cosines of a sample of images."""
     sample = images[_evenly_spaced(len(images))]
@@ -47,24 +102,17 @@ def cluster_probabilities(
     progress: Progress | None = None,
 ) -> NDArray[np.float32]:
     """Return the mean probability (n_clusters, n_nouns) of each noun over a cluster's images."""
-    means = np.zeros((n_clusters, len(nouns)), dtype=np.float32)
     columns = np.ascontiguousarray(nouns.T)
-    done = count(1)
 
-    def average(cluster: int) -> None:
-        members = np.flatnonzero(labels == cluster)
-        members = members[_evenly_spaced(len(members))]
-        if len(members):
-            rows = images[members]
-            rows = rows + _SHARE_OF_MEAN * (rows.mean(axis=0) - rows)
-            means[cluster] = _noun_probabilities(rows, columns, tau).mean(axis=0)
-        if progress:
-            progress("naming groups", next(done), n_clusters)
+    def probabilities(members: NDArray[np.intp]) -> NDArray[Any]:
+        rows = images[members]
+        rows = rows + _SHARE_OF_MEAN * (rows.mean(axis=0) - rows)
+        return _noun_probabilities(rows, columns, tau)
 
-    # Rounding depends on the threads of BLAS, so their number is fixed.
-    with blas_threads(1):
-        run_tasks(average, range(n_clusters), min(n_threads, MAX_THREADS))
-    return means
+    n_nouns = len(nouns)
+    return gather_evidence(
+        labels, n_clusters, n_nouns, probabilities, n_threads=n_threads, progress=progress
+    ).probabilities
 
 
 def information(

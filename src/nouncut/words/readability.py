@@ -12,7 +12,7 @@ from nouncut.words.wordnet import VISIBLE_LEXICONS, Synset, all_glosses, hyperny
 # Topics such as "animal" and "food" are good names; events such as "accident" are not.
 _GOOD_LEXICONS = frozenset(VISIBLE_LEXICONS) - {"event"} | {"Tops"}
 # The synset above genera, families and orders: "taxonomic group".
-_TAXON = "n07992450"
+TAXON = "n07992450"
 # Words with this many mentions or more count as equally common.
 _COMMON = 100
 _COMMONNESS = 0.2
@@ -40,7 +40,7 @@ def readability(word: str, synset: Synset | None) -> float:
 
 def is_taxon(synset: Synset) -> bool:
     """Return whether a synset is a genus, a family or the like."""
-    return any(step.id == _TAXON for step in hypernym_path(synset))
+    return any(step.id == TAXON for step in hypernym_path(synset))
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from nouncut.words.wordnet import count_descendants, hypernym_rows, load_wordnet, synset_rows
@@ -25,6 +26,13 @@ def ancestor_vectors(ids: Sequence[str] | None = None) -> csr_array:
         diags_array(1 / np.maximum(length, 1e-12)) @ ancestors @ diags_array(np.sqrt(information))
     )
     return csr_array(weights)
+
+
+@cache
+def information_bits() -> NDArray[np.float64]:
+    """Return the information of all synsets: -log2 of the share of nouns that they cover."""
+    n_covered = np.array(count_descendants())
+    return np.asarray(np.log2(len(n_covered) / n_covered))
 
 
 def _reachable(reached: csr_array, upward: csr_array) -> csr_array:

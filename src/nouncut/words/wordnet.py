@@ -205,14 +205,6 @@ def hypernym_path(synset: Synset) -> tuple[Synset, ...]:
     raise AssertionError("WordNet's hypernyms have no cycles.")
 
 
-def hypernym_steps(word: str, other: str) -> int | None:
-    """Return the steps between two words, up to a synset above both and down, or None."""
-    steps = broader_synsets(synsets_of(word))
-    other_steps = broader_synsets(synsets_of(other))
-    shared = steps.keys() & other_steps.keys()
-    return min((steps[id_] + other_steps[id_] for id_ in shared), default=None)
-
-
 class _Table(NamedTuple):
     """Columns of the table: lists of words, ranks and hypernyms are texts still."""
 

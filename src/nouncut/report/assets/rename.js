@@ -21,6 +21,9 @@ const rename = (() => {
     for (const node of document.querySelectorAll(`[data-cluster-name="${number}"]`)) {
       node.textContent = name;
     }
+    for (const node of document.querySelectorAll(`[data-guessed="${number}"]`)) {
+      node.classList.toggle("guessed", !changed.has(number));
+    }
     search.namesChanged();
     map.redraw();
     update();
