@@ -32,6 +32,7 @@ def numbered_contents(number: int) -> RunContents:
         clusters=pa.Table.from_pylist([{"cluster": 0, "name": str(number)}], CLUSTERS_SCHEMA),
         images=images_table([f"{number}.jpg"] * n_images),
         arrays={name: np.full((n_images, 64), number) for name in ("features", f"extra_{number}")},
+        names={0: f"my {number}"},
     )
 
 
