@@ -84,18 +84,29 @@ def keep_names(
     """Return the names of new clusters after those of the run in the directory, if there is one."""
     try:
         run = open_run(directory)
-        before = replace(run, new_names={})
-        rows, ids = before.clusters.to_pylist(), _run_identities(before)
+        ids = _identities(collection.images)
+        return carry_names(run, ids, labels, names, _names_alike(run, collection, job.settings))
     except InputError:
         return KeptNames(names)
-    new_ids = _identities(collection.images)
-    matches = match_clusters(ids, before.labels, new_ids, labels)
-    computed = names
-    if _names_alike(run.manifest, collection, job.settings):
-        computed = keep_computed(names, rows, matches)
+
+
+def carry_names(
+    run: Run,
+    ids: Sequence[str],
+    labels: NDArray[np.intp],
+    names: list[ClusterName],
+    same_rules: bool,
+) -> KeptNames:
+    """Return the names of new clusters after those of an earlier run.
+
+    Computed names are carried over only if they were found by the `same_rules`.
+    """
+    rows, old_ids = replace(run, new_names={}).clusters.to_pylist(), run_identities(run)
+    matches = match_clusters(old_ids, run.labels, ids, labels)
+    computed = keep_computed(names, rows, matches) if same_rules else names
     known = _unmatched_before(run)
-    asked = [*_given_names(run, ids, matches), *known]
-    given, unmatched = place_given(asked, matches.keys(), new_ids, labels)
+    asked = [*_given_names(run, old_ids, matches), *known]
+    given, unmatched = place_given(asked, matches.keys(), ids, labels)
     _warn_of_unmatched([one for one in unmatched if one not in known])
     about = {
         "id": run.manifest.get("id"),
@@ -111,6 +122,14 @@ def keep_names(
         [{"name": one.name, "images": _sample(one.images)} for one in unmatched],
         about,
     )
+
+
+def run_identities(run: Run) -> list[str]:
+    """Return what identifies the images of a run: hashes of their contents, else their paths."""
+    images = run.images.slice(0, len(run.assignments))
+    column = images["path"] if images["hash"].null_count else images["hash"]
+    ids: list[str] = column.to_pylist()
+    return ids
 
 
 def match_clusters(
@@ -240,8 +259,9 @@ def _as_before(new: ClusterName, earlier: Mapping[str, Any]) -> ClusterName:
     return replace(new, **{key: value for key, value in known.items() if value is not None})
 
 
-def _names_alike(manifest: Mapping[str, Any], collection: Collection, settings: Settings) -> bool:
+def _names_alike(run: Run, collection: Collection, settings: Settings) -> bool:
     """Return whether names were found among the same words, with the same model and rules."""
+    manifest = run.manifest
     asked, now = manifest.get("settings") or {}, settings.to_json()
     same_words = all(asked.get(key) == now[key] for key in ("vocabulary", "lexicons"))
     fingerprint = collection.model and collection.model.encoder.fingerprint
@@ -251,13 +271,6 @@ def _names_alike(manifest: Mapping[str, Any], collection: Collection, settings: 
 
 def _identities(images: ImageSet) -> list[str]:
     return path_texts(images.paths) if images.hashes is None else list(images.hashes)
-
-
-def _run_identities(run: Run) -> list[str]:
-    images = run.images.slice(0, len(run.assignments))
-    column = images["path"] if images["hash"].null_count else images["hash"]
-    ids: list[str] = column.to_pylist()
-    return ids
 
 
 def _sample(images: Sequence[str]) -> list[str]:

@@ -1,0 +1,158 @@
+"""Names that stay when a folder changes a little, on folders of photographs.
+
+Run ``python benchmarks/stability.py FOLDER [FOLDER ...]``. The number of clusters is found, or
+given with ``-k``. A name is kept if the cluster that now holds most of the images of its cluster
+has it. "Alone" compares independent runs; "after" is a run that is repeated over the earlier one;
+"given" are names that a person gave to all clusters, and "told" those of them that found no place
+and are kept in the manifest. A foreign photograph is taken from the next folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from _setting import print_result, setting
+from nouncut import open_run
+from nouncut.images.find import scan_images
+from nouncut.runs.cluster import make_run
+from nouncut.runs.job import Job
+from nouncut.runs.matching import carry_names, run_identities
+from nouncut.runs.renames import write_names
+from nouncut.runs.run import Run
+from nouncut.runs.settings import Settings
+from nouncut.store.store import FeatureStore
+from nouncut.words.cluster_names import ClusterName
+
+N_DRAWS = 5
+SHARE = 0.02
+SEEDS = range(1, 5)
+
+
+class Runs:
+    """Makes runs in a folder of their own; every cluster gets a name from a person as well."""
+
+    def __init__(self, folder: Path, n_clusters: Any, model: str) -> None:
+        self._folder, self._options = folder, {"n_clusters": n_clusters, "model": model}
+        self._store = FeatureStore()
+
+    def __call__(self, name: str, paths: Sequence[Path], random_state: int = 0) -> Run:
+        settings = Settings(random_state=random_state, **self._options)
+        sources = [str(path) for path in paths]
+        run = make_run(sources, self._folder / name, Job(settings, self._store))
+        write_names(run.directory, run.manifest, {c: f"mine {c}" for c in range(len(run.clusters))})
+        return open_run(run.directory)
+
+
+def found_names(run: Run) -> list[ClusterName]:
+    rows = Run(run.directory, run.manifest).clusters.to_pylist()
+    return [ClusterName(row["name"], tuple(row["more_words"]), row["gloss"], 0.0) for row in rows]
+
+
+def compare(before: Run, after: Run) -> dict[str, float]:
+    """Return the shares of the earlier run's names that are kept."""
+    ids, names, earlier = run_identities(after), found_names(after), found_names(before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = carry_names(before, ids, after.labels, names, same_rules=True)
+    heirs = heirs_of(before, ids, after.labels)
+    given = kept.given or {}
+    return {
+        "groups": len(earlier),
+        "groups now": len(names),
+        "% matched": 100 * kept.about["n_matched"] / len(earlier),
+        "% kept alone": share_kept(earlier, names, heirs),
+        "% kept after": share_kept(earlier, kept.computed, heirs),
+        "% given kept": 100 * len(given) / len(earlier),
+        "% given told": 100 * len(kept.unmatched) / len(earlier),
+    }
+
+
+def heirs_of(before: Run, ids: Sequence[str], labels: Any) -> dict[int, int]:
+    """Return the new cluster with most of the images of every earlier one."""
+    now = dict(zip(ids, labels.tolist(), strict=True))
+    found: dict[int, list[int]] = defaultdict(list)
+    for image, label in zip(run_identities(before), before.labels.tolist(), strict=True):
+        if image in now:
+            found[label].append(now[image])
+    return {label: int(np.bincount(heirs).argmax()) for label, heirs in found.items()}
+
+
+def share_kept(
+    earlier: Sequence[ClusterName], names: Sequence[ClusterName], heirs: dict[int, int]
+) -> float:
+    same = [names[heirs[c]].name == name.name for c, name in enumerate(earlier) if c in heirs]
+    return 100 * sum(same) / len(earlier)
+
+
+def edits(paths: Sequence[Path], foreign: Path, folder: Path) -> Iterator[tuple[str, list[Path]]]:
+    """Yield small edits of a folder: what was done, and the files afterwards."""
+    middle, rest = paths[len(paths) // 2], list(paths)
+    rest.remove(middle)
+    folder.mkdir()
+    renamed = folder / f"a new name{middle.suffix}"
+    shutil.copy(middle, renamed)
+    yield "a file renamed", [*rest, renamed]
+    yield "a copy added", [*paths, renamed]
+    yield "a foreign photo added", [*paths, foreign]
+    with Image.open(middle) as image:
+        image.convert("RGB").rotate(90, expand=True).save(folder / "rotated.png")
+        image.convert("RGB").reduce(2).save(folder / "smaller.png")
+    yield "a photo rotated", [*rest, folder / "rotated.png"]
+    yield "a photo halved", [*rest, folder / "smaller.png"]
+
+
+def changes(paths: Sequence[Path], foreign: Path, folder: Path, runs: Runs) -> dict[str, Any]:
+    """Return what is kept under every kind of change; draws and seeds are averaged."""
+    whole = runs("whole", paths)
+    found = defaultdict(list)
+    for draw in range(N_DRAWS):
+        left = np.random.default_rng(draw).permutation(len(paths))[round(SHARE * len(paths)) :]
+        part = runs(f"part-{draw}", [paths[i] for i in sorted(left)])
+        found["2 % removed"].append(compare(whole, part))
+        found["2 % added"].append(compare(part, whole))
+    for seed in SEEDS:
+        found["another seed"].append(compare(whole, runs(f"seed-{seed}", paths, seed)))
+    for title, files in edits(paths, foreign, folder / "edited"):
+        found[title].append(compare(whole, runs(title.replace(" ", "-"), files)))
+    return found
+
+
+def table(found: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
+    return [
+        {"change": title}
+        | {key: round(float(np.mean([row[key] for row in rows])), 1) for key in rows[0]}
+        for title, rows in found.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path, help="folders of photographs")
+    parser.add_argument("-k", default="auto", help="number of clusters, or 'folders' for theirs")
+    parser.add_argument("--model", default="mini", help="name for load_encoder (default: mini)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    result = setting("scikit-learn")
+    every = {folder: scan_images(folder).files for folder in arguments.folders}
+    for folder, following in zip(every, [*list(every)[1:], next(iter(every))], strict=True):
+        n_folders = len({path.parent for path in every[folder]})
+        k = {"auto": "auto", "folders": n_folders}.get(arguments.k) or int(arguments.k)
+        with TemporaryDirectory() as place:
+            runs = Runs(Path(place), k, arguments.model)
+            found = changes(every[folder], every[following][0], Path(place), runs)
+        result[f"{folder.name}: {len(every[folder])} images, k = {k}"] = table(found)
+    print_result(result, arguments.json)
+
+
+if __name__ == "__main__":
+    main()
