@@ -26,12 +26,11 @@ from nouncut import open_run
 from nouncut.images.find import scan_images
 from nouncut.runs.cluster import make_run
 from nouncut.runs.job import Job
-from nouncut.runs.matching import carry_names, run_identities
+from nouncut.runs.matching import run_identities
 from nouncut.runs.renames import write_names
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
 from nouncut.store.store import FeatureStore
-from nouncut.words.cluster_names import ClusterName
 
 N_DRAWS = 5
 SHARE = 0.02
@@ -45,53 +44,63 @@ class Runs:
         self._folder, self._options = folder, {"n_clusters": n_clusters, "model": model}
         self._store = FeatureStore()
 
-    def __call__(self, name: str, paths: Sequence[Path], random_state: int = 0) -> Run:
-        settings = Settings(random_state=random_state, **self._options)
-        sources = [str(path) for path in paths]
-        run = make_run(sources, self._folder / name, Job(settings, self._store))
-        write_names(run.directory, run.manifest, {c: f"mine {c}" for c in range(len(run.clusters))})
+    def alone(self, name: str, paths: Sequence[Path], random_state: int = 0) -> Run:
+        run = self._make(self._folder / name, paths, random_state)
+        names = {c: f"mine {c}" for c in range(len(run.clusters))}
+        write_names(run.directory, run.manifest, names)
         return open_run(run.directory)
 
+    def after(self, before: Run, other: Run) -> Run:
+        """Make a run over a copy of an earlier one, with the images and the seed of another."""
+        place = self._folder / "after"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(before.directory, place)
+        seed = other.manifest["settings"]["random_state"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._make(place, other.paths(), seed)
 
-def found_names(run: Run) -> list[ClusterName]:
-    rows = Run(run.directory, run.manifest).clusters.to_pylist()
-    return [ClusterName(row["name"], tuple(row["more_words"]), row["gloss"], 0.0) for row in rows]
+    def _make(self, place: Path, paths: Sequence[Path], random_state: int) -> Run:
+        settings = Settings(random_state=random_state, **self._options)
+        return make_run([str(path) for path in paths], place, Job(settings, self._store))
 
 
-def compare(before: Run, after: Run) -> dict[str, float]:
+def found_names(run: Run) -> list[str]:
+    names: list[str] = Run(run.directory, run.manifest).clusters["name"].to_pylist()
+    return names
+
+
+def compare(runs: Runs, before: Run, alone: Run) -> dict[str, float]:
     """Return the shares of the earlier run's names that are kept."""
-    ids, names, earlier = run_identities(after), found_names(after), found_names(before)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kept = carry_names(before, ids, after.labels, names, same_rules=True)
-    heirs = heirs_of(before, ids, after.labels)
-    given = kept.given or {}
+    after = runs.after(before, alone)
+    n_before, about = len(before.clusters), after.manifest["earlier_run"]
+    n_told = len(after.manifest.get("unmatched_names", ()))
     return {
-        "groups": len(earlier),
-        "groups now": len(names),
-        "% matched": 100 * kept.about["n_matched"] / len(earlier),
-        "% kept alone": share_kept(earlier, names, heirs),
-        "% kept after": share_kept(earlier, kept.computed, heirs),
-        "% given kept": 100 * len(given) / len(earlier),
-        "% given told": 100 * len(kept.unmatched) / len(earlier),
+        "groups": n_before,
+        "alone": len(alone.clusters),
+        "after": len(after.clusters),
+        "% matched after": 100 * about["n_matched"] / n_before,
+        "% kept alone": share_kept(before, alone),
+        "% kept after": share_kept(before, after),
+        "% given kept": 100 * about["n_given_kept"] / n_before,
+        "% given told": 100 * n_told / n_before,
     }
 
 
-def heirs_of(before: Run, ids: Sequence[str], labels: Any) -> dict[int, int]:
+def share_kept(before: Run, after: Run) -> float:
+    old, new = found_names(before), found_names(after)
+    heirs = heirs_of(before, after)
+    return 100 * sum(new[heirs[c]] == name for c, name in enumerate(old) if c in heirs) / len(old)
+
+
+def heirs_of(before: Run, after: Run) -> dict[int, int]:
     """Return the new cluster with most of the images of every earlier one."""
-    now = dict(zip(ids, labels.tolist(), strict=True))
+    now = dict(zip(run_identities(after), after.labels.tolist(), strict=True))
     found: dict[int, list[int]] = defaultdict(list)
     for image, label in zip(run_identities(before), before.labels.tolist(), strict=True):
         if image in now:
             found[label].append(now[image])
     return {label: int(np.bincount(heirs).argmax()) for label, heirs in found.items()}
-
-
-def share_kept(
-    earlier: Sequence[ClusterName], names: Sequence[ClusterName], heirs: dict[int, int]
-) -> float:
-    same = [names[heirs[c]].name == name.name for c, name in enumerate(earlier) if c in heirs]
-    return 100 * sum(same) / len(earlier)
 
 
 def edits(paths: Sequence[Path], foreign: Path, folder: Path) -> Iterator[tuple[str, list[Path]]]:
@@ -113,17 +122,17 @@ def edits(paths: Sequence[Path], foreign: Path, folder: Path) -> Iterator[tuple[
 
 def changes(paths: Sequence[Path], foreign: Path, folder: Path, runs: Runs) -> dict[str, Any]:
     """Return what is kept under every kind of change; draws and seeds are averaged."""
-    whole = runs("whole", paths)
+    whole = runs.alone("whole", paths)
     found = defaultdict(list)
     for draw in range(N_DRAWS):
         left = np.random.default_rng(draw).permutation(len(paths))[round(SHARE * len(paths)) :]
-        part = runs(f"part-{draw}", [paths[i] for i in sorted(left)])
-        found["2 % removed"].append(compare(whole, part))
-        found["2 % added"].append(compare(part, whole))
+        part = runs.alone(f"part-{draw}", [paths[i] for i in sorted(left)])
+        found["2 % removed"].append(compare(runs, whole, part))
+        found["2 % added"].append(compare(runs, part, whole))
     for seed in SEEDS:
-        found["another seed"].append(compare(whole, runs(f"seed-{seed}", paths, seed)))
+        found["another seed"].append(compare(runs, whole, runs.alone(f"seed-{seed}", paths, seed)))
     for title, files in edits(paths, foreign, folder / "edited"):
-        found[title].append(compare(whole, runs(title.replace(" ", "-"), files)))
+        found[title].append(compare(runs, whole, runs.alone(title.replace(" ", "-"), files)))
     return found
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nouncut import cluster_images
-from nouncut.runs.matching import Match, keep_computed, match_clusters
+from nouncut.method.count import ClusterCount
+from nouncut.runs.matching import Match, keep_computed, keep_count, match_clusters
 from nouncut.runs.renames import NAMES, describe_kept, write_names
 from nouncut.runs.run import open_run
 from nouncut.words.cluster_names import ClusterName
@@ -101,6 +102,21 @@ def test_names_stay_distinct(new, earlier, chosen):
             matches[cluster] = Match(old, 1.0)
     kept = keep_computed(named(*new), rows(*earlier), matches)
     assert len({name.name for name in kept}) == 6
+
+
+@pytest.mark.parametrize(
+    ("earlier", "kept", "candidates"),
+    [
+        (None, 20, ((20, 0.9), (28, 0.8), (6, 0.7))),
+        (20, 20, ((20, 0.9), (28, 0.8), (6, 0.7))),
+        (28, 28, ((28, 0.8), (20, 0.9), (6, 0.7))),
+        (22, 22, ((22, 0.9), (28, 0.8), (6, 0.7))),
+        (23, 20, ((20, 0.9), (28, 0.8), (6, 0.7))),
+    ],
+)
+def test_an_earlier_number_stays_if_it_is_as_good_an_answer(earlier, kept, candidates):
+    count = ClusterCount(20, ((20, 0.9), (28, 0.8), (6, 0.7)), 0.5)
+    assert keep_count(count, earlier) == ClusterCount(kept, candidates, 0.5)
 
 
 @pytest.fixture
@@ -205,3 +221,19 @@ def test_features_without_hashes_match_by_row(tmp_path, store):
     np.save(file, features[:-1])
     again = cluster_images(file, 3, store=store, output=tmp_path / "run")
     assert again.names[again.labels[0]] == "first twenty"
+
+
+def test_the_number_of_clusters_stays_while_the_images_do(cluster, draw, tmp_path, monkeypatch):
+    draw(range(30))
+    found = iter([(3, (2,)), (2, (3,)), (2, (3,))])
+
+    def count(*arguments, **options):
+        best, others = next(found)
+        return ClusterCount(best, tuple((n, 0.5) for n in (best, *others)), 0.5)
+
+    monkeypatch.setattr("nouncut.runs.grouping.count_groups", count)
+    assert len(cluster("auto").names) == 3
+    draw(range(30, 31))
+    assert len(cluster("auto").names) == 3
+    draw(range(31, 50))
+    assert len(cluster("auto").names) == 2

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nouncut import __version__
 from nouncut.compute.checks import warn_user
 from nouncut.errors import InputError
+from nouncut.method.count import SAME_ANSWER, ClusterCount
 from nouncut.runs.collection import Collection
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
@@ -88,6 +89,41 @@ def keep_names(
         return carry_names(run, ids, labels, names, _names_alike(run, collection, job.settings))
     except InputError:
         return KeptNames(names)
+
+
+def earlier_count(directory: Path, collection: Collection, job: Job) -> int | None:
+    """Return the number of clusters that the run in the directory has found.
+
+    None if there is no such run, or if it had other images, settings or another model.
+    """
+    try:
+        run = open_run(directory)
+        ids = set(run_identities(run))
+    except InputError:
+        return None
+    now = set(_identities(collection.images))
+    is_same = run.manifest.get("settings") == job.settings.to_json()
+    if not (is_same and _names_alike(run, collection, job.settings)):
+        return None
+    if len(ids & now) < _SAME_IMAGES * len(ids | now) or not run.manifest.get("cluster_count"):
+        return None
+    return int(run.manifest["n_clusters"])
+
+
+def keep_count(count: ClusterCount, earlier: int | None) -> ClusterCount:
+    """Return the earlier number of clusters where it is as good an answer as the new one.
+
+    It is if it is among the candidates, or so near to the best of them that the two are taken for
+    the same answer.
+    """
+    candidates = dict(count.candidates)
+    is_near = earlier and abs(earlier - count.n_clusters) <= SAME_ANSWER * count.n_clusters
+    if not earlier or not (is_near or earlier in candidates):
+        return count
+    score = candidates.pop(earlier, candidates.get(count.n_clusters, count.confidence))
+    if is_near:
+        candidates.pop(count.n_clusters, None)
+    return replace(count, n_clusters=earlier, candidates=((earlier, score), *candidates.items()))
 
 
 def carry_names(
