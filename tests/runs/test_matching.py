@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_a_matched_cluster_keeps_its_name_with_all_that_belongs_to_it():
     ("earlier", "new", "overlap", "stays"),
     [
         ("teapot", "dog", 0.95, True),
-        ("teapot", "dog", 0.6, False),
+        ("teapot", "dog", 0.6, True),
         ("canine", "dog", 0.6, True),
         ("poodle", "dog", 0.6, True),
         ("more", "dog", 0.6, True),
@@ -75,14 +76,39 @@ def test_names_that_still_fit_stay(earlier, new, overlap, stays):
     assert kept.name == (earlier if stays else new)
 
 
-def test_a_guess_does_not_stay():
-    (earlier,) = rows("teapot")
-    (kept,) = keep_computed(named("dog"), [earlier | {"guess": True}], {0: Match(0, 1.0)})
-    assert kept.name == "dog"
+def sure(confidence, name, overlap):
+    """Return the name of a cluster called "dog" now that was surely called something else."""
+    earlier = rows(name)[0] | {"name_confidence": confidence}
+    (kept,) = keep_computed([now(0.6)], [earlier], {0: Match(0, overlap)})
+    return kept
 
 
-def test_a_name_that_another_cluster_has_now_is_given_up():
-    matches = {0: Match(0, 0.95), 1: Match(1, 0.95)}
+@dataclass(frozen=True)
+class Sure(ClusterName):
+    confidence: float = 0.0
+    guess: bool = False
+
+
+def now(confidence, guess=False):
+    return replace(Sure("dog", (), "", 0.0), confidence=confidence, guess=guess)
+
+
+def test_of_two_names_the_surer_one_stays_if_the_images_have_changed():
+    assert sure(0.7, "teapot", 0.6).name == "teapot"
+    assert sure(0.7, "teapot", 0.6).confidence == 0.7
+    assert sure(0.5, "teapot", 0.6).name == "dog"
+    assert sure(0.5, "teapot", 0.95).name == "teapot"
+
+
+@pytest.mark.parametrize(("now_guess", "stays"), [(True, True), (False, False)])
+def test_a_guess_stays_only_where_there_is_nothing_better(now_guess, stays):
+    earlier = rows("teapot")[0] | {"guess": True}
+    (kept,) = keep_computed([now(0.6, now_guess)], [earlier], {0: Match(0, 1.0)})
+    assert kept.name == ("teapot" if stays else "dog")
+
+
+def test_a_name_that_another_cluster_has_now_is_given_up_if_the_images_have_changed():
+    matches = {0: Match(0, 0.7), 1: Match(1, 0.7)}
     kept = keep_computed(named("b", "c", "A"), rows("a", "b"), matches)
     # The third is called "A" now; so the first is "b" again, and the second must give that up.
     assert [name.name for name in kept] == ["b", "c", "A"]
@@ -90,16 +116,22 @@ def test_a_name_that_another_cluster_has_now_is_given_up():
     assert [name.name for name in swapped] == ["a", "b"]
 
 
+def test_a_new_name_gives_way_to_that_of_an_unchanged_cluster():
+    kept = keep_computed(named("b", "A", "a"), rows("a"), {0: Match(0, 0.95)})
+    assert [name.name for name in kept] == ["a", "more", "a 2"]
+
+
 @given(
     st.permutations("abcdef"),
     st.permutations("abcdefgh"),
     st.lists(st.integers(-1, 7), min_size=6, max_size=6),
+    st.lists(st.sampled_from([0.6, 1.0]), min_size=6, max_size=6),
 )
-def test_names_stay_distinct(new, earlier, chosen):
+def test_names_stay_distinct(new, earlier, chosen, overlaps):
     matches = {}
     for cluster, old in enumerate(chosen):
         if old >= 0 and old not in {match.earlier for match in matches.values()}:
-            matches[cluster] = Match(old, 1.0)
+            matches[cluster] = Match(old, overlaps[cluster])
     kept = keep_computed(named(*new), rows(*earlier), matches)
     assert len({name.name for name in kept}) == 6
 
@@ -111,6 +143,7 @@ def test_names_stay_distinct(new, earlier, chosen):
         (20, 20, ((20, 0.9), (28, 0.8), (6, 0.7))),
         (28, 28, ((28, 0.8), (20, 0.9), (6, 0.7))),
         (22, 22, ((22, 0.9), (28, 0.8), (6, 0.7))),
+        (27, 27, ((27, 0.8), (20, 0.9), (6, 0.7))),
         (23, 20, ((20, 0.9), (28, 0.8), (6, 0.7))),
     ],
 )

@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,17 +115,17 @@ def earlier_count(directory: Path, collection: Collection, job: Job) -> int | No
 def keep_count(count: ClusterCount, earlier: int | None) -> ClusterCount:
     """Return the earlier number of clusters where it is as good an answer as the new one.
 
-    It is if it is among the candidates, or so near to the best of them that the two are taken for
-    the same answer.
+    It is if a candidate is so near to it that the two count as the same answer.
     """
-    candidates = dict(count.candidates)
-    is_near = earlier and abs(earlier - count.n_clusters) <= SAME_ANSWER * count.n_clusters
-    if not earlier or not (is_near or earlier in candidates):
+    if earlier is None:
         return count
-    score = candidates.pop(earlier, candidates.get(count.n_clusters, count.confidence))
-    if is_near:
-        candidates.pop(count.n_clusters, None)
-    return replace(count, n_clusters=earlier, candidates=((earlier, score), *candidates.items()))
+    near = [n for n, _ in count.candidates if abs(n - earlier) <= SAME_ANSWER * n]
+    if not near:
+        return count
+    scores = dict(count.candidates)
+    # The nearest of them gives its place and its score to the earlier number.
+    score = scores.pop(min(near, key=lambda n: abs(n - earlier)))
+    return replace(count, n_clusters=earlier, candidates=((earlier, score), *scores.items()))
 
 
 def carry_names(
@@ -201,12 +203,31 @@ def keep_computed(
     }
     while True:
         new = {fold_word(name.name) for c, name in enumerate(names) if c not in kept}
-        # Another cluster has that name now, by the evidence of today's images.
-        lost = [cluster for cluster, name in kept.items() if fold_word(name.name) in new]
+        # Another cluster has that name now, and this one has changed.
+        lost = [
+            cluster
+            for cluster, name in kept.items()
+            if fold_word(name.name) in new and matches[cluster].overlap < _SAME_IMAGES
+        ]
         if not lost:
-            return [kept.get(cluster, name) for cluster, name in enumerate(names)]
+            return _distinct(names, kept)
         for cluster in lost:
             del kept[cluster]
+
+
+def _distinct(names: Sequence[ClusterName], kept: Mapping[int, ClusterName]) -> list[ClusterName]:
+    """Return all names; a new one that is a kept one as well gives way to its next word."""
+    taken = {fold_word(name.name) for name in kept.values()}
+    new = {c: name for c, name in enumerate(names) if c not in kept}
+    used = taken | {fold_word(name.name) for name in new.values()}
+    for cluster, name in new.items():
+        if fold_word(name.name) in taken:
+            numbered = (f"{name.name} {number}" for number in count_from(2))
+            word = next(w for w in chain(name.more_words, numbered) if fold_word(w) not in used)
+            used.add(fold_word(word))
+            more = tuple(other for other in name.more_words if other != word)
+            new[cluster] = replace(name, name=word, more_words=more, gloss="")
+    return [(kept.get(cluster) or new[cluster]) for cluster in range(len(names))]
 
 
 def place_given(
@@ -275,10 +296,16 @@ def _warn_of_unmatched(unmatched: Sequence[_GivenName]) -> None:
 
 def _still_fits(new: ClusterName, earlier: Mapping[str, Any], overlap: float) -> bool:
     name = earlier["name"]
-    if not name or _NUMBER.fullmatch(name) or earlier.get("guess"):
+    if not name or _NUMBER.fullmatch(name):
+        return False
+    # A guess stays only where there is still nothing better.
+    if earlier.get("guess") and not getattr(new, "guess", False):
         return False
     words = {fold_word(word) for word in (new.name, *new.more_words)}
-    return overlap >= _SAME_IMAGES or fold_word(name) in words or _are_related(name, new.name)
+    if overlap >= _SAME_IMAGES or fold_word(name) in words or _are_related(name, new.name):
+        return True
+    # Of two names for a cluster that has changed, the surer one.
+    return bool(earlier.get("name_confidence", 1.0) >= getattr(new, "confidence", 0.0))
 
 
 def _are_related(word: str, other: str) -> bool:
@@ -290,7 +317,9 @@ def _are_related(word: str, other: str) -> bool:
 
 def _as_before(new: ClusterName, earlier: Mapping[str, Any]) -> ClusterName:
     """Return a name with everything that the table of clusters says about the earlier one."""
-    known = {part.name: earlier.get(part.name) for part in fields(new)}
+    known = {
+        part.name: earlier.get(part.name, earlier.get(f"name_{part.name}")) for part in fields(new)
+    }
     known["more_words"] = tuple(known["more_words"] or ())
     return replace(new, **{key: value for key, value in known.items() if value is not None})
 
