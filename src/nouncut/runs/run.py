@@ -269,8 +269,8 @@ class Run:
         ...     np.save(Path(folder, "clip.npy"), data.features)
         ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
         ...     found = run.explain(7)
-        >>> found.chosen.name, len(found.chosen.nearest), found.is_outlier
-        ('cluster 1', 4, False)
+        >>> found.row, len(found.chosen.nearest), found.is_outlier
+        (7, 4, False)
         """
         from nouncut.runs.explain import explain_image
 
