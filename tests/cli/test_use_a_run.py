@@ -195,3 +195,35 @@ def test_what_is_no_run_is_named(nouncut, command):
 def test_options_of_another_export_are_refused(nouncut, finished):
     ended = nouncut("export", finished, "--to", "csv", "--link", "copy", code=2)
     assert "link" in ended.err
+
+
+def test_why_an_image_is_in_its_group(nouncut, finished):
+    run = open_run(finished)
+    path = run.paths()[5]
+    said = nouncut("explain", finished, path).out
+    assert said.splitlines()[0] == str(path)
+    assert f'"{run.names[run.labels[5]]}"' in said
+    assert "The second choice is" in said
+    found = nouncut("explain", finished, path.name, "--json").json
+    assert (found["row"], found["chosen"]["cluster"]) == (5, run.labels[5])
+    nearest = found["chosen"]["nearest"]
+    assert {run.labels[image["row"]] for image in nearest} == {run.labels[5]}
+    assert nearest[0]["path"] in said
+    err = nouncut("explain", finished, "5.jpg", code=3).err
+    assert "5.jpg is not an image of this run. Did you mean" in err
+
+
+def test_names_that_were_given_survive_a_photo_more(nouncut, draw, tiny_clip, words, tmp_path):
+    draw(tmp_path / "photos", range(24))
+    command = ("cluster", "photos", "-k", 4, "--vocabulary", words, "--model", tiny_clip)
+    nouncut(*command)
+    (run,) = (tmp_path / "nouncut-runs").iterdir()
+    names = tmp_path / "names.json"
+    names.write_text('{"format": 1, "names": {"0": "Garden", "2": "Lake"}}')
+    nouncut("report", run, "--names", names)
+    draw(tmp_path / "photos", range(24, 25))
+    again = nouncut(*command)
+    assert "4 groups match those of the run before; 2 names that you gave were kept." in again.err
+    assert "Garden" in again.out
+    assert "Lake" in (run / "report.html").read_text()
+    assert {"Garden", "Lake"} <= set(open_run(run).names)

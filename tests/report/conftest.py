@@ -188,6 +188,31 @@ def coloured_run(tmp_path_factory, write_run) -> Run:
     return run
 
 
+@pytest.fixture(scope="session")
+def explained_run(tmp_path_factory, write_run) -> Run:
+    """Return a run with a report that says why: two clusters, words and file names that bite."""
+    folder = tmp_path_factory.mktemp("explained")
+    rng = np.random.default_rng(1)
+    labels = np.arange(20) % 2
+    paths = [_draw(folder / "photos", row, rng) for row in range(20)]
+    features = np.eye(2, 4)[labels] + rng.normal(scale=0.1, size=(20, 4))
+    run = write_run(
+        folder / "run",
+        images_table(paths, hashes=[content_hash(path) for path in paths]),
+        labels,
+        {"nouns": {"words": ["</script><b>red</b>", "<i>green</i>", "{{ 7 * 7 }}"]}},
+        {
+            "features": features.astype(np.float32),
+            "semantic": features.astype(np.float32),
+            "model_noun_features": np.eye(3, 4, dtype=np.float32)[None],
+        },
+        names=list(HOSTILE_NAMES[:2]),
+        second_confidence=np.where(np.arange(20) == 1, 0.001, 0.3),
+    )
+    write_report(run)
+    return run
+
+
 def _draw(photos: Path, row: int, rng: np.random.Generator) -> Path:
     photos.mkdir(exist_ok=True)
     pixels = rng.integers(0, 60, (48, 64, 3), dtype=np.uint8)

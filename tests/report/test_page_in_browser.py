@@ -199,3 +199,46 @@ def test_copies_and_one_image(visit, write_run, tmp_path):
         seen.page.click("[data-all='0']")
         assert seen.page.locator("#cluster-0-all img").count() == n_images
         assert seen.report.stat().st_size < 200_000
+
+
+def test_the_dialog_says_why_an_image_is_in_its_cluster(visit, explained_run):
+    page = visit(explained_run.report).page
+    box = page.locator(".lightbox-reasons")
+    for row in (0, 3):
+        page.evaluate(f"lightbox.open([0, 3], {[0, 3].index(row)})")
+        expected = explained_run.explain(row)
+        rows = [int(tile.get_attribute("data-row")) for tile in box.locator(".tile").all()]
+        both = (expected.chosen, expected.runner_up)
+        assert rows == [image.row for reasons in both for image in reasons.nearest]
+        shown = box.locator(".reasons-words").all_text_contents()
+        assert shown == [f"Words: {', '.join(part.words)}" for part in both if part.words]
+        titles = box.locator(".reasons-title").all_text_contents()
+        assert titles[0] == f"Most alike in {expected.chosen.name}"
+        assert titles[1] == f"Most alike in {expected.runner_up.name}, the second choice"
+        assert box.locator("b, i, script").count() == 0
+        decoded = (
+            "(images) => Promise.all(images.map(async (i) => (await i.decode(), i.naturalWidth)))"
+        )
+        assert box.locator("img").evaluate_all(decoded) == [64] * 8
+
+
+def test_similar_images_lead_on(visit, explained_run):
+    page = visit(explained_run.report).page
+    nearest = [image.row for image in explained_run.explain(0).chosen.nearest]
+    page.evaluate("lightbox.open([0], 0)")
+    page.locator(".lightbox-reasons .tile").first.click()
+    name = "document.querySelector('.lightbox-name').textContent === report.fileName({})"
+    assert page.evaluate(name.format(nearest[0]))
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(name.format(nearest[1]))
+
+
+def test_an_unlikely_second_choice_is_not_explained(visit, explained_run):
+    page = visit(explained_run.report).page
+    page.evaluate("lightbox.open([1], 0)")
+    assert page.locator(".reasons-title").count() == 1
+
+
+def test_a_run_without_features_explains_nothing(seen):
+    seen.page.evaluate("lightbox.open([0], 0)")
+    assert seen.page.locator(".lightbox-reasons").text_content() == ""

@@ -32,6 +32,7 @@ def numbered_contents(number: int) -> RunContents:
         clusters=pa.Table.from_pylist([{"cluster": 0, "name": str(number)}], CLUSTERS_SCHEMA),
         images=images_table([f"{number}.jpg"] * n_images),
         arrays={name: np.full((n_images, 64), number) for name in ("features", f"extra_{number}")},
+        names={0: f"my {number}"},
     )
 
 
@@ -73,11 +74,12 @@ def main() -> None:
     for line in iter(sys.stdin.readline, ""):
         pid = os.fork()
         if pid == 0:
+            # Not written by the parent, whose line might come after what the writer says.
+            os.write(1, f"{os.getpid()}\n".encode())
             *numbers, directory = line.rstrip("\n").split(" ", 3)
             answer = write_runs(directory, *map(int, numbers))
             os.write(1, f"{answer}\n".encode())
             os._exit(0)
-        os.write(1, f"{pid}\n".encode())
         os.waitpid(pid, 0)
         os.write(1, b"gone\n")
 

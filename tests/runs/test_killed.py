@@ -48,8 +48,8 @@ def wait(process):
 def number_of(run):
     """Return the number of a run, all of whose files must have it."""
     number = run.manifest["number"]
-    assert set(run.names) == {str(number)}
-    assert set(run.assignments["name"].to_pylist()) == {str(number)}
+    assert set(run.names) == {f"my {number}"}
+    assert set(run.assignments["name"].to_pylist()) == {f"my {number}"}
     assert set(run.images["path"].to_pylist()) == {f"{number}.jpg"}
     assert np.all(run.array("features") == number)
     assert np.all(run.array(f"extra_{number}") == number)
@@ -80,6 +80,7 @@ def files_of_run(number):
         "clusters.parquet",
         "images.parquet",
         "manifest.json",
+        "names.json",
         "run.lock",
     ]
 
@@ -113,6 +114,41 @@ def test_a_writer_killed_before_any_of_its_file_operations(process, tmp_path):
     assert sorted(seen, key=order.index) == seen
     assert min(seen.count(0), seen.count("unfinished")) > 5
     assert files_in(directory) == files_of_run(1)
+
+
+def test_the_next_writer_ends_what_a_killed_one_began(process, tmp_path):
+    seen = []
+    for kill_at in range(1, 1000):
+        directory = tmp_path / str(kill_at)
+        write(process, directory, 0)
+        start(process, directory, 1, 2, kill_at)
+        assert wait(process) is None
+        was = state_of(directory)
+        with RunWriter(directory):
+            seen.append((was, number_of(open_run(directory))))
+        if was == 1:
+            break
+    assert set(seen) == {(0, 0), ("unfinished", 1), (1, 1)}
+
+
+def test_a_writer_killed_while_it_ends_what_another_began(process, tmp_path):
+    n_tried = 0
+    for kill_at in range(1, 1000):
+        directory = tmp_path / str(kill_at)
+        write(process, directory, 0)
+        # The first operations after the manifest has changed.
+        while state_of(directory) != "unfinished":
+            n_tried += 1
+            start(process, directory, 1, 2, n_tried)
+            wait(process)
+        n_tried -= 1
+        start(process, directory, 2, 3, kill_at)
+        wait(process)
+        if state_of(directory) == 1:
+            break
+        with RunWriter(directory):
+            assert number_of(open_run(directory)) == 1
+    assert 3 < kill_at < 999
 
 
 @pytest.mark.parametrize("kill_at", range(1, 12, 2))

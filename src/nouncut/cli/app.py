@@ -15,6 +15,7 @@ from nouncut.cli.cache import cache
 from nouncut.cli.cluster import cluster
 from nouncut.cli.demo import demo
 from nouncut.cli.exit_codes import HELP, explained_errors
+from nouncut.cli.explain import explain
 from nouncut.cli.export import export
 from nouncut.cli.models import models
 from nouncut.cli.predict import predict
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (cluster, predict, export, report, demo, models, bench, ablate):
+for command in (cluster, predict, explain, export, report, demo, models, bench, ablate):
     app.command()(command)
 app.add_typer(cache, name="cache")
 

@@ -131,11 +131,16 @@ def describe_files(n_images: int, reasons: list[str]) -> str:
 
 
 def _show_notes(run: Run, announcement: Announcement) -> None:
+    # Not at the top: the help needs no tables.
+    from nouncut.runs.renames import describe_kept
+
     console, manifest = notes(), run.manifest
     if not announcement.is_new:
         console.print(f"Nothing is new: this is the run of {_shown_date(manifest['finished'])}.")
     elif run.has_images and not announcement.was_printed and not manifest["n_encoded"]:
         console.print(f"{_count(manifest['n_images'], 'image')}: all known from before.")
+    if announcement.is_new and (kept := describe_kept(manifest)):
+        console.print(kept)
     if manifest["model"]["name"] != manifest["settings"]["model"]:
         console.print(manifest["model"]["reason"])
     if trust := describe_trust(manifest):

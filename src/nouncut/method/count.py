@@ -24,7 +24,7 @@ MAX_CLUSTERS = 100
 # A cluster has at least this many images.
 _SMALLEST_CLUSTER = 5
 # Numbers of clusters with a smaller relative difference count as the same answer.
-_SAME_ANSWER = 0.1
+SAME_ANSWER = 0.1
 # The mean margin of points without clusters is about this over the root of the number of clusters:
 # measured for two clusters; the root was chosen on synthetic data, and is generous for many.
 _CHANCE_MARGIN = 0.86
@@ -204,7 +204,7 @@ def _distinct_best(
     chosen: list[tuple[int, float]] = []
     for i in np.argsort(-scores, kind="stable"):
         number = int(numbers[i])
-        if all(abs(number - other) > _SAME_ANSWER * other for other, _ in chosen):
+        if all(abs(number - other) > SAME_ANSWER * other for other, _ in chosen):
             chosen.append((number, float(scores[i])))
         if len(chosen) == n_candidates:
             break

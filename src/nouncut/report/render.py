@@ -23,6 +23,7 @@ _SCRIPTS = (
     "data",
     "thumbnails",
     "clipboard",
+    "reasons",
     "lightbox",
     "colours",
     "search",

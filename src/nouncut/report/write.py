@@ -12,6 +12,7 @@ from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.compute.progress import Progress
 from nouncut.images.thumbnails import Original, Thumbnail, make_thumbnails
 from nouncut.report.page import Page, describe_run
+from nouncut.report.reasons import reasons_data
 from nouncut.report.render import render_page
 from nouncut.report.script_data import file_blocks, report_data, thumbnail_blocks
 from nouncut.runs.run import Run
@@ -183,6 +184,7 @@ def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:
         "data:" if is_inline else _FILES_BESIDE,
         page=page,
         data=data,
+        reasons=reasons_data(run, page.shown_images()),
         has_map="x" in data["columns"],
         file_blocks=file_blocks(run),
         thumbnail_blocks=blocks if page.has_images else (),

@@ -28,6 +28,7 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
+from nouncut.runs.matching import keep_count
 from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
@@ -55,13 +56,18 @@ def prepare_comparison(
     return share_features_of_copies(collection, originals)
 
 
-def group_images(collection: Collection, vocabulary: Vocabulary | None, job: Job) -> Groups:
-    """Count clusters if needed, choose nouns, cluster the images and name the clusters."""
+def group_images(
+    collection: Collection, vocabulary: Vocabulary | None, job: Job, earlier: int | None = None
+) -> Groups:
+    """Count clusters if needed, choose nouns, cluster the images and name the clusters.
+
+    The `earlier` number of clusters is kept where it is as good as the one that is found.
+    """
     n_clusters, count = job.settings.n_clusters, None
     # Without nouns, the fit itself counts, and searches neighbours once. Nouns depend on the
     # number of clusters, so it must be known before the graphs that they make are searched.
     if n_clusters == "auto" and vocabulary is not None:
-        count = count_groups(collection, vocabulary, job)
+        count = keep_count(count_groups(collection, vocabulary, job), earlier)
         n_clusters = count.n_clusters
     nouns = None if n_clusters == "auto" else choose_nouns(collection, vocabulary, n_clusters, job)
     with job.stage("clustering"):

@@ -58,14 +58,32 @@ def saved_names(directory: Path, manifest: Mapping[str, Any]) -> dict[int, str]:
 
 def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int, str]) -> None:
     """Save names in a run directory, for its report and its exports."""
+    with explained(directory), atomic_file(directory / NAMES) as new:
+        new.write(encode_names(manifest, names))
+
+
+def encode_names(manifest: Mapping[str, Any], names: Mapping[int, str]) -> bytes:
+    """Return names of a run's clusters as JSON in UTF-8."""
     content = {
         "format": FORMAT,
         "run": manifest.get("id"),
         "names": {str(number): unicode_text(name) for number, name in sorted(names.items())},
     }
-    file = directory / NAMES
-    with explained(directory), atomic_file(file) as new:
-        new.write((json.dumps(content, ensure_ascii=False) + "\n").encode())
+    return (json.dumps(content, ensure_ascii=False) + "\n").encode()
+
+
+def describe_kept(manifest: Mapping[str, Any]) -> str:
+    """Say in a sentence what a run has kept of the one before; nothing if there was none."""
+    about = manifest.get("earlier_run") or {}
+    n_matched = about.get("n_matched", 0)
+    if not n_matched and not about.get("n_given_kept"):
+        return ""
+    match = "1 group matches one" if n_matched == 1 else f"{n_matched:,} groups match those"
+    if n_given := about["n_given_kept"]:
+        was = "name that you gave was" if n_given == 1 else "names that you gave were"
+        return f"{match} of the run before; {n_given:,} {was} kept."
+    n_names = about["n_names_kept"]
+    return f"{match} of the run before; {n_names:,} keep{'s' * (n_names == 1)} the name."
 
 
 def renamed_table(table: pa.Table, names: Mapping[int, str]) -> pa.Table:

@@ -26,6 +26,8 @@ from nouncut.runs.tables import check_table, read_table, real_paths
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from nouncut.runs.explain import Explanation
+
 Read = TypeVar("Read")
 
 
@@ -234,6 +236,45 @@ class Run:
         except ValueError as error:
             raise damaged(array_path(self.directory, "graph_indices"), str(error)) from error
         return graph
+
+    def explain(self, image: AnyPath | int) -> Explanation:
+        """Explain why an image is in its cluster.
+
+        Parameters
+        ----------
+        image : path or int
+            Path of an image as in `assignments`, the end of it if no other path ends alike, or
+            a row number.
+
+        Returns
+        -------
+        Explanation
+            The most similar images, the words that speak for the cluster, and the same for the
+            second choice. No model is loaded.
+
+        Raises
+        ------
+        InputError
+            If the run has no such image; the message names similar ones.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), data.features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+        ...     found = run.explain(7)
+        >>> found.row, len(found.chosen.nearest), found.is_outlier
+        (7, 4, False)
+        """
+        from nouncut.runs.explain import explain_image
+
+        return explain_image(self, image)
 
     def __repr__(self) -> str:
         n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]

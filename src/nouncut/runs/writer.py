@@ -2,12 +2,16 @@
 
 All new files are first written beside their final paths. When all are on the disk, the manifest
 changes to "running", the files are renamed, and the manifest changes to "complete". A writer that
-dies leaves the old run, or an unfinished one that says so.
+dies leaves the old run, or an unfinished one that says so; if only renaming was left to do, the
+next writer does it first.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +26,7 @@ from numpy.typing import NDArray
 
 from nouncut import __version__
 from nouncut.compute.files import (
+    NEW_SUFFIX,
     AnyPath,
     commit_file,
     new_file,
@@ -43,6 +48,7 @@ from nouncut.runs.directory import (
     table_path,
 )
 from nouncut.runs.manifest import encode_manifest, read_manifest
+from nouncut.runs.renames import NAMES, encode_names
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
 
@@ -52,13 +58,15 @@ _BYTES_AT_ONCE = 16 * 2**20
 
 @dataclass(frozen=True)
 class RunContents:
-    """The manifest, tables and arrays of a finished run."""
+    """The manifest, tables and arrays of a finished run, and names that a person gave."""
 
     manifest: dict[str, Any]
     assignments: pa.Table
     clusters: pa.Table
     images: pa.Table
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # None leaves the names in the directory as they are.
+    names: Mapping[int, str] | None = None
 
 
 class RunWriter:
@@ -75,6 +83,7 @@ class RunWriter:
             _check_free(self.directory)
             self._take_lock()
             try:
+                self._finish_renaming()
                 self._remove_leftovers()
             except BaseException:
                 self._lock.release()
@@ -89,6 +98,7 @@ class RunWriter:
     ) -> None:
         try:
             with explained(self.directory):
+                self._finish_renaming()
                 self._remove_leftovers()
         finally:
             self._lock.release()
@@ -113,24 +123,45 @@ class RunWriter:
                 write_array(path, array)
             for name, table in tables.items():
                 write_table(self.directory, name, table)
+            names = [] if contents.names is None else [self.directory / NAMES]
+            for path in names:
+                with new_file(path) as file:
+                    file.write(encode_names(manifest, contents.names or {}))
             # Written early, so that only renaming is left when the old run is given up.
             self._write_manifest(_COMPLETE, manifest)
             self._write_manifest(MANIFEST, manifest | {"status": "running"})
             self._sync()
-            self._swap([*arrays, *(table_path(self.directory, name) for name in tables)])
+            commit_file(self.directory / MANIFEST)
+            self._sync()
+            for path in (*arrays, *(table_path(self.directory, name) for name in tables), *names):
+                commit_file(path)
+            self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
 
-    def _swap(self, paths: list[Path]) -> None:
-        """Rename all new files to their final paths."""
-        commit_file(self.directory / MANIFEST)
-        self._sync()
-        for path in paths:
-            commit_file(path)
-        stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - set(paths)
+    def _finish_renaming(self) -> None:
+        """Rename the rest of a killed writer's files if all of them were on the disk."""
+        for complete in self.directory.glob(f"{_COMPLETE}.*{NEW_SUFFIX}"):
+            manifest = _read_json(complete)
+            running = read_manifest(self.directory) if self._has_manifest() else {}
+            # Another id is that of the run before, or of a run whose files were being written.
+            if running.get("status") != "running" or running.get("id") != manifest.get("id"):
+                continue
+            suffix = complete.name.removeprefix(_COMPLETE)
+            arrays = [array_path(self.directory, name) for name in manifest["arrays"]]
+            tables = [table_path(self.directory, name) for name in SCHEMAS]
+            for path in (*arrays, *tables, self.directory / NAMES):
+                with suppress(FileNotFoundError):
+                    os.replace(path.with_name(path.name + suffix), path)
+            self._complete(manifest, complete)
+
+    def _complete(self, manifest: dict[str, Any], complete: Path) -> None:
+        """Remove what an earlier run left, and say that the run is complete."""
+        arrays = {array_path(self.directory, name) for name in manifest["arrays"]}
+        stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
         self._sync()
-        os.replace(temporary_path(self.directory / _COMPLETE), self.directory / MANIFEST)
+        os.replace(complete, self.directory / MANIFEST)
         self._sync()
 
     def _described(self, contents: RunContents) -> dict[str, Any]:
@@ -142,6 +173,7 @@ class RunWriter:
             "n_images": n_images,
             "n_clusters": contents.clusters.num_rows,
             "n_skipped": contents.images.num_rows - n_images,
+            "arrays": sorted(contents.arrays),
         }
 
     def _head(self, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -150,8 +182,10 @@ class RunWriter:
         return {**own, "started": self._started, **manifest, **own}
 
     def _has_complete_run(self) -> bool:
-        has_manifest = (self.directory / MANIFEST).exists()
-        return has_manifest and read_manifest(self.directory)["status"] == "complete"
+        return self._has_manifest() and read_manifest(self.directory)["status"] == "complete"
+
+    def _has_manifest(self) -> bool:
+        return (self.directory / MANIFEST).exists()
 
     def _write_manifest(self, name: str, manifest: dict[str, Any]) -> None:
         with new_file(self.directory / name) as file:
@@ -203,6 +237,15 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         values = table.column(position).cast(column.type)
         table = table.set_column(position, column, values)
     return table
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Read an object; an empty one if a kill left the file incomplete."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _now() -> str:

@@ -42,6 +42,7 @@ const lightbox = (() => {
     if (report.isOutlier(row)) facts.push(fact("Outlier", "fits no cluster well"));
     if (report.hasImages) facts.push(fact("File", report.fullPath(row)));
     part("facts").replaceChildren(...facts);
+    part("reasons").replaceChildren(...reasons.show(row));
     const link = report.link(row);
     for (const original of dialog.querySelectorAll(".lightbox-original")) {
       if (link) original.href = link;
@@ -57,6 +58,8 @@ const lightbox = (() => {
     [rows, index] = [list, first];
     show();
     if (!dialog.open) dialog.showModal();
+    // The picture that was clicked may be gone, and with it the focus.
+    else part("inside").focus();
   }
 
   function step(by) {

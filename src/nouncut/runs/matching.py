@@ -1,0 +1,344 @@
+"""Names that stay: the clusters of a new run matched with those of the run before it.
+
+Images are the same if their contents are. Two clusters match if they share more than half of the
+images of both, so no cluster has two matches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from itertools import count as count_from
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nouncut import __version__
+from nouncut.compute.checks import warn_user
+from nouncut.errors import InputError
+from nouncut.method.count import SAME_ANSWER, ClusterCount
+from nouncut.runs.collection import Collection
+from nouncut.runs.image_set import ImageSet
+from nouncut.runs.job import Job
+from nouncut.runs.run import Run, open_run
+from nouncut.runs.settings import Settings
+from nouncut.runs.tables import path_texts
+from nouncut.words.cluster_names import ClusterName
+from nouncut.words.spelling import fold_word
+from nouncut.words.wordnet import broader_synsets, synsets_of
+
+# A name's evidence is a mean of probabilities over the images of a cluster, so it changes by at
+# most a tenth if a tenth of the images changes.
+_SAME_IMAGES = 0.9
+# Images that stand for a cluster whose name found no place, to recognise it if it comes back.
+_IMAGES_PER_NAME = 100
+_SHOWN_NAMES = 5
+# Such names count clusters; they say nothing about their images.
+_NUMBER = re.compile(r"(cluster|group) \d+( \d+)?")
+
+
+class Match(NamedTuple):
+    """An earlier cluster and the Jaccard index of its images with those of a new one."""
+
+    earlier: int
+    overlap: float
+
+
+@dataclass(frozen=True)
+class KeptNames:
+    """Names of new clusters: the computed ones, and by number those that a person gave.
+
+    `given` is None if there were none; `unmatched` are given names without a cluster.
+    """
+
+    computed: list[ClusterName]
+    given: dict[int, str] | None = None
+    unmatched: list[dict[str, Any]] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the fields of the manifest about the run before."""
+        about = {"earlier_run": self.about} if self.about else {}
+        return about | ({"unmatched_names": self.unmatched} if self.unmatched else {})
+
+
+@dataclass(frozen=True)
+class _GivenName:
+    """A name that a person gave, the images of its cluster, and the new cluster that matches."""
+
+    name: str
+    images: Sequence[str]
+    cluster: int | None = None
+
+
+def keep_names(
+    directory: Path,
+    collection: Collection,
+    labels: NDArray[np.intp],
+    names: list[ClusterName],
+    job: Job,
+) -> KeptNames:
+    """Return the names of new clusters after those of the run in the directory, if there is one."""
+    try:
+        run = open_run(directory)
+        ids = _identities(collection.images)
+        return carry_names(run, ids, labels, names, _names_alike(run, collection, job.settings))
+    except InputError:
+        return KeptNames(names)
+
+
+def earlier_count(directory: Path, collection: Collection, job: Job) -> int | None:
+    """Return the number of clusters that the run in the directory has found.
+
+    None if there is no such run, or if it had other images, settings or another model.
+    """
+    try:
+        run = open_run(directory)
+        ids = set(run_identities(run))
+    except InputError:
+        return None
+    now = set(_identities(collection.images))
+    is_same = run.manifest.get("settings") == job.settings.to_json()
+    if not (is_same and _names_alike(run, collection, job.settings)):
+        return None
+    if len(ids & now) < _SAME_IMAGES * len(ids | now) or not run.manifest.get("cluster_count"):
+        return None
+    return int(run.manifest["n_clusters"])
+
+
+def keep_count(count: ClusterCount, earlier: int | None) -> ClusterCount:
+    """Return the earlier number of clusters where it is as good an answer as the new one.
+
+    It is if a candidate is so near to it that the two count as the same answer.
+    """
+    if earlier is None:
+        return count
+    near = [n for n, _ in count.candidates if abs(n - earlier) <= SAME_ANSWER * n]
+    if not near:
+        return count
+    scores = dict(count.candidates)
+    # The nearest of them gives its place and its score to the earlier number.
+    score = scores.pop(min(near, key=lambda n: abs(n - earlier)))
+    return replace(count, n_clusters=earlier, candidates=((earlier, score), *scores.items()))
+
+
+def carry_names(
+    run: Run,
+    ids: Sequence[str],
+    labels: NDArray[np.intp],
+    names: list[ClusterName],
+    same_rules: bool,
+) -> KeptNames:
+    """Return the names of new clusters after those of an earlier run.
+
+    Computed names are carried over only if they were found by the `same_rules`.
+    """
+    rows, old_ids = replace(run, new_names={}).clusters.to_pylist(), run_identities(run)
+    matches = match_clusters(old_ids, run.labels, ids, labels)
+    computed = keep_computed(names, rows, matches) if same_rules else names
+    known = _unmatched_before(run)
+    asked = [*_given_names(run, old_ids, matches), *known]
+    given, unmatched = place_given(asked, matches.keys(), ids, labels)
+    _warn_of_unmatched([one for one in unmatched if one not in known])
+    about = {
+        "id": run.manifest.get("id"),
+        "n_matched": len(matches),
+        "n_names_kept": sum(
+            computed[n].name == rows[m.earlier]["name"] for n, m in matches.items()
+        ),
+        "n_given_kept": len(given),
+    }
+    return KeptNames(
+        computed,
+        given if asked else None,
+        [{"name": one.name, "images": _sample(one.images)} for one in unmatched],
+        about,
+    )
+
+
+def run_identities(run: Run) -> list[str]:
+    """Return what identifies the images of a run: hashes of their contents, else their paths."""
+    images = run.images.slice(0, len(run.assignments))
+    column = images["path"] if images["hash"].null_count else images["hash"]
+    ids: list[str] = column.to_pylist()
+    return ids
+
+
+def match_clusters(
+    earlier_ids: Sequence[str],
+    earlier_labels: NDArray[Any],
+    ids: Sequence[str],
+    labels: NDArray[Any],
+) -> dict[int, Match]:
+    """Match new clusters with earlier ones; ids identify images, and copies count once."""
+    codes = pa.array([*earlier_ids, *ids]).dictionary_encode().indices.to_numpy()
+    old, old_rows = np.unique(codes[: len(earlier_ids)], return_index=True)
+    new, new_rows = np.unique(codes[len(earlier_ids) :], return_index=True)
+    old_clusters, new_clusters = earlier_labels[old_rows], labels[new_rows]
+    _, in_old, in_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
+    pairs = np.stack([old_clusters[in_old], new_clusters[in_new]], axis=1)
+    pairs, counts = np.unique(pairs, axis=0, return_counts=True)
+    old_sizes, new_sizes = np.bincount(old_clusters), np.bincount(new_clusters)
+    return {
+        int(b): Match(int(a), float(n / (old_sizes[a] + new_sizes[b] - n)))
+        for (a, b), n in zip(pairs, counts, strict=True)
+        if 2 * n > max(old_sizes[a], new_sizes[b])
+    }
+
+
+def keep_computed(
+    names: Sequence[ClusterName], earlier: Sequence[Mapping[str, Any]], matches: Mapping[int, Match]
+) -> list[ClusterName]:
+    """Give matched clusters their earlier names where these still fit; names stay distinct."""
+    kept = {
+        cluster: _as_before(names[cluster], earlier[match.earlier])
+        for cluster, match in matches.items()
+        if _still_fits(names[cluster], earlier[match.earlier], match.overlap)
+    }
+    while True:
+        new = {fold_word(name.name) for c, name in enumerate(names) if c not in kept}
+        # Another cluster has that name now, and this one has changed.
+        lost = [
+            cluster
+            for cluster, name in kept.items()
+            if fold_word(name.name) in new and matches[cluster].overlap < _SAME_IMAGES
+        ]
+        if not lost:
+            return _distinct(names, kept)
+        for cluster in lost:
+            del kept[cluster]
+
+
+def _distinct(names: Sequence[ClusterName], kept: Mapping[int, ClusterName]) -> list[ClusterName]:
+    """Return all names; a new one that is a kept one as well gives way to its next word."""
+    taken = {fold_word(name.name) for name in kept.values()}
+    new = {c: name for c, name in enumerate(names) if c not in kept}
+    used = taken | {fold_word(name.name) for name in new.values()}
+    for cluster, name in new.items():
+        if fold_word(name.name) in taken:
+            numbered = (f"{name.name} {number}" for number in count_from(2))
+            word = next(w for w in chain(name.more_words, numbered) if fold_word(w) not in used)
+            used.add(fold_word(word))
+            more = tuple(other for other in name.more_words if other != word)
+            new[cluster] = replace(name, name=word, more_words=more, gloss="")
+    return [(kept.get(cluster) or new[cluster]) for cluster in range(len(names))]
+
+
+def place_given(
+    given: Sequence[_GivenName],
+    matched: Container[int],
+    ids: Sequence[str],
+    labels: NDArray[Any],
+) -> tuple[dict[int, str], list[_GivenName]]:
+    """Return given names by new cluster, and those that find none.
+
+    A name without a match goes to the cluster with most of its images, unless that one matches
+    another earlier cluster or has a given name; the shared images must be more than half of the
+    images of the name, or of the cluster.
+    """
+    placed = {one.cluster: one.name for one in given if one.cluster is not None}
+    rest = [one for one in given if one.cluster is None]
+    if not rest:
+        return placed, []
+    cluster_of = dict(zip(ids, labels.tolist(), strict=True))
+    sizes = Counter(cluster_of.values())
+    found = [_best_cluster(one, cluster_of) for one in rest]
+    unmatched = []
+    for i in sorted(range(len(rest)), key=lambda i: -found[i][1]):
+        cluster, n_shared = found[i]
+        enough = 2 * n_shared > min(len(rest[i].images), sizes[cluster])
+        if n_shared and enough and cluster not in matched and cluster not in placed:
+            placed[cluster] = rest[i].name
+        else:
+            unmatched.append(rest[i])
+    return placed, unmatched
+
+
+def _best_cluster(one: _GivenName, cluster_of: Mapping[str, int]) -> tuple[int, int]:
+    counts = Counter(cluster_of[image] for image in one.images if image in cluster_of)
+    return counts.most_common(1)[0] if counts else (-1, 0)
+
+
+def _given_names(run: Run, ids: Sequence[str], matches: Mapping[int, Match]) -> list[_GivenName]:
+    new = {match.earlier: cluster for cluster, match in matches.items()}
+    members: dict[int, dict[str, None]] = {number: {} for number in run.new_names}
+    for image, label in zip(ids, run.labels.tolist(), strict=True):
+        if label in members:
+            members[label][image] = None
+    return [
+        _GivenName(name, list(members[number]), new.get(number))
+        for number, name in run.new_names.items()
+    ]
+
+
+def _unmatched_before(run: Run) -> list[_GivenName]:
+    """Return the names that found no cluster in the earlier run, and may find one now."""
+    listed = run.manifest.get("unmatched_names") or []
+    return [_GivenName(str(one["name"]), [str(image) for image in one["images"]]) for one in listed]
+
+
+def _warn_of_unmatched(unmatched: Sequence[_GivenName]) -> None:
+    if not unmatched:
+        return
+    names = ", ".join(f'"{one.name}"' for one in unmatched[:_SHOWN_NAMES])
+    more = f" and {len(unmatched) - _SHOWN_NAMES:,} more" * (len(unmatched) > _SHOWN_NAMES)
+    warn_user(
+        f"No group of this run suits {names}{more}, which you gave as names. They are kept in "
+        "manifest.json, and return if their groups do."
+    )
+
+
+def _still_fits(new: ClusterName, earlier: Mapping[str, Any], overlap: float) -> bool:
+    name = earlier["name"]
+    if not name or _NUMBER.fullmatch(name):
+        return False
+    # A guess stays only where there is still nothing better.
+    if earlier.get("guess") and not getattr(new, "guess", False):
+        return False
+    words = {fold_word(word) for word in (new.name, *new.more_words)}
+    if overlap >= _SAME_IMAGES or fold_word(name) in words or _are_related(name, new.name):
+        return True
+    # Of two names for a cluster that has changed, the surer one.
+    return bool(earlier.get("name_confidence", 1.0) >= getattr(new, "confidence", 0.0))
+
+
+def _are_related(word: str, other: str) -> bool:
+    """Return whether a sense of one word is the same as, or above, a sense of the other."""
+    senses, others = synsets_of(word), synsets_of(other)
+    above, others_above = broader_synsets(senses), broader_synsets(others)
+    return any(s.id in others_above for s in senses) or any(s.id in above for s in others)
+
+
+def _as_before(new: ClusterName, earlier: Mapping[str, Any]) -> ClusterName:
+    """Return a name with everything that the table of clusters says about the earlier one."""
+    known = {
+        part.name: earlier.get(part.name, earlier.get(f"name_{part.name}")) for part in fields(new)
+    }
+    known["more_words"] = tuple(known["more_words"] or ())
+    return replace(new, **{key: value for key, value in known.items() if value is not None})
+
+
+def _names_alike(run: Run, collection: Collection, settings: Settings) -> bool:
+    """Return whether names were found among the same words, with the same model and rules."""
+    manifest = run.manifest
+    asked, now = manifest.get("settings") or {}, settings.to_json()
+    same_words = all(asked.get(key) == now[key] for key in ("vocabulary", "lexicons"))
+    fingerprint = collection.model and collection.model.encoder.fingerprint
+    same_model = (manifest.get("model") or {}).get("fingerprint") == fingerprint
+    return same_words and same_model and manifest.get("nouncut") == __version__
+
+
+def _identities(images: ImageSet) -> list[str]:
+    return path_texts(images.paths) if images.hashes is None else list(images.hashes)
+
+
+def _sample(images: Sequence[str]) -> list[str]:
+    n = len(images)
+    chosen = np.linspace(0, n - 1, min(n, _IMAGES_PER_NAME)).astype(int)
+    return [images[i] for i in chosen]
