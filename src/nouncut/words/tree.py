@@ -39,8 +39,8 @@ def ancestor_vectors() -> csr_array:
 def information_bits() -> NDArray[np.float64]:
     """Return the information of all synsets: -log2 of the share of nouns that they cover.
 
-    A synset with two hypernyms counts twice above the place where they meet. That changes no
-    value by more than a tenth of a bit, and saves the table of all ancestors.
+    A synset with two hypernyms counts twice above the place where they meet. That changes one in
+    700 values by more than a tenth of a bit, at most by 0.8, and saves the table of all ancestors.
     """
     row_of = _row_numbers()
     pairs = [(row_of[parent], row_of[id_]) for id_, parent in hypernym_pairs()]
