@@ -52,10 +52,10 @@ class Calibration:
     known: float | None = None
 
 
-# Logistic regression on 397 clusters of photographs of 73 kinds, rounded. A fifth of the clusters had
-# their own kind, or all of its siblings, removed from the network's classes. The slope above 1 and
-# the offset correct a network that is less sure than it could be. `known` is an assumption: the best
-# class was right for 18 % of these clusters, most of which show kinds that the network lacks.
+# Logistic regression on 397 clusters of photographs of 73 kinds, rounded. A fifth of the clusters
+# had their own kind, or all of its siblings, removed from the network's classes. The slope above 1
+# and the offset correct a network that is less sure than it could be. `known` is an assumption: the
+# best class was right for 18 % of these clusters, and most show kinds that the network lacks.
 CLASSIFIER = Calibration(mass=1.4, agreement=0.25, offset=1.35, known=0.3)
 # The softmax over all nouns is taken at its word.
 NOUNS = Calibration()
