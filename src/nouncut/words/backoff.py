@@ -20,7 +20,8 @@ from nouncut.words.readability import TAXON, readability
 from nouncut.words.tree import information_bits
 from nouncut.words.wordnet import Synset, load_wordnet, synset_rows
 
-# A name must be right with this probability: nine in ten names are, because most have more.
+# A name must be right with this probability. Most have more: of the names of the clusters that the
+# calibration comes from, 5 % were wrong.
 LEAST_PROBABILITY = 0.85
 # Persons, events and Latin taxa are rarely what a cluster of photographs is about.
 _LEAST_OF_RARE = 0.95
@@ -51,9 +52,10 @@ class Calibration:
     known: float | None = None
 
 
-# Fitted by logistic regression, with classes held out, on clusters of photographs of 73 kinds. A
-# third of the clusters had their own kind, or all of its siblings, removed from the network's
-# classes. The slope above 1 and the offset undo the label smoothing of the network's training.
+# Logistic regression on 397 clusters of photographs of 73 kinds, rounded. A fifth of the clusters
+# had their own kind, or all of its siblings, removed from the network's classes. The slope above 1
+# and the offset correct a network that is less sure than it could be. `known` is an assumption: the
+# best class was right for 18 % of these clusters, and most show kinds that the network lacks.
 CLASSIFIER = Calibration(mass=1.4, agreement=0.25, offset=1.35, known=0.3)
 # The softmax over all nouns is taken at its word.
 NOUNS = Calibration()
