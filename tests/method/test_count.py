@@ -56,7 +56,7 @@ def small_count(small_graph):
 def test_made_classes_are_counted_to_a_tenth(prompt_graphs, n_clusters, nouns):
     n_images = (60 if n_clusters < 10 else 25) * n_clusters
     data = make_clip_like(n_images, n_clusters, n_prompts=3, separation=0.45, random_state=5)
-    q = choose_neighbors(n_images)
+    q = choose_neighbors(n_images, n_clusters)
     graph = even_mean(prompt_graphs(data, q=q)) if nouns else visual_graph(data.features, q)
     found = count_clusters(graph, max_clusters=70, random_state=0)
     assert abs(found.n_clusters - n_clusters) <= 0.1 * n_clusters
