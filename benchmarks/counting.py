@@ -1,158 +1,209 @@
 """How often the number of clusters is found, on synthetic data and folders of photographs.
 
 Run it with ``python benchmarks/counting.py [FOLDER ...]``, each folder holding one sub-folder per
-class. Labels are only used to judge the counts. The largest gap between eigenvalues is shown for
-comparison.
+class. Labels are only used to judge. Photographs are also counted in random subsets of their
+classes, of even and uneven sizes. EVoC and UMAP + HDBSCAN, at their defaults, are compared if the
+packages evoc, umap-learn and scikit-learn are installed.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from itertools import product
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from _setting import print_result, setting
-from nouncut.compute.eigen import Eigenpairs, top_eigenpairs
+from nouncut import NTKSpectralClustering
+from nouncut.compute.eigen import top_eigenpairs
 from nouncut.compute.rows import unit_rows
-from nouncut.method.count import count_clusters
 from nouncut.method.graphs import choose_neighbors, normalized_mean, symmetric_graphs
-from nouncut.method.kernel import noun_probabilities
 from nouncut.method.labels import assign_labels
 from nouncut.method.neighbors import kernel_neighbors
-from nouncut.method.temperature import choose_tau
-from nouncut.paper.scores import clustering_scores
 from nouncut.paper.synthetic import make_clip_like
 
-# Every third synthetic noun has no class: with a multiple of three, every third class would have no
-# noun.
-NUMBERS = (2, 4, 5, 8, 10, 14, 20, 28, 40, 50, 59)
-SEPARATIONS = (0.25, 0.35, 0.45)
-IMAGES_PER_CLASS = (25, 60)
-FEWEST_IMAGES = 200
-MAX_CLUSTERS = 100
-PUBLISHED_TAU = 0.04
-# The score was chosen on other synthetic sets than these.
+NUMBERS = (2, 4, 8, 14, 24, 40, 80, 140, 200)
+SEPARATIONS = (0.3, 0.4)
+IMAGES_PER_CLASS = 20
+FEWEST_IMAGES = 120
+# The constants of the count were chosen on other synthetic sets than these.
 FIRST_SEED = 100
-# If even the right number gives other clusters than the classes, no count can be right.
-CUT_ACCURACY = 0.8
+MAX_CLUSTERS = 100
+SUBSETS = (3, 6, 12, 24)
+BANDS = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 1.01))
 
 
-def ensembled_graph(
-    visual: NDArray[Any], semantic: NDArray[Any], prompts: list[NDArray[Any]], tau: float | None
-) -> csr_array:
-    """Return the graph in which the estimator counts clusters."""
-    probabilities: list[NDArray[Any]] = []
-    if prompts:
-        tau = choose_tau(semantic, prompts) if tau is None else tau
-        probabilities = noun_probabilities(semantic, prompts, tau)
-    found = kernel_neighbors(visual, probabilities, choose_neighbors(len(visual)))
-    return normalized_mean(symmetric_graphs(found))
+class Labelled(NamedTuple):
+    """A set of images with known classes."""
+
+    name: str
+    kind: str
+    features: NDArray[Any]
+    classes: NDArray[Any]
 
 
-def count(graph: csr_array, classes: NDArray[Any]) -> dict[str, Any]:
-    """Count the clusters of one graph and judge the count."""
-    truth = len(set(classes.tolist()))
-    n_pairs = min(MAX_CLUSTERS, graph.shape[0] // 5)
-    pairs: Eigenpairs = top_eigenpairs(graph, n_pairs, tol=1e-4, random_state=0)
-    found = count_clusters(graph, max_clusters=n_pairs, eigenpairs=pairs)
-    labels = assign_labels(pairs.vectors[:, :truth])
-    return {
-        "classes": truth,
-        "found": found.n_clusters,
-        "confidence": round(found.confidence, 2),
-        "candidates": " ".join(str(number) for number, _ in found.candidates),
-        "largest gap": 2 + int(np.argmax(-np.diff(pairs.values[1:]))),
-        "ACC with the right number": clustering_scores(classes, labels).acc,
-    }
+def uneven(classes: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Keep a random share of every class, at least six images."""
+    kept = []
+    for name in np.unique(classes):
+        rows = np.flatnonzero(classes == name)
+        kept.append(rows[: max(6, int(len(rows) * rng.beta(0.7, 1.0)))])
+    return np.concatenate(kept)
 
 
-def made_counts(seeds: int) -> Iterator[dict[str, Any]]:
+def made_sets(seeds: int) -> Iterator[Labelled]:
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-        for k, separation, per_class in product(NUMBERS, SEPARATIONS, IMAGES_PER_CLASS):
-            n_images = max(per_class * k, FEWEST_IMAGES)
-            data = make_clip_like(n_images, k, separation=separation, random_state=seed)
-            for nouns in (False, True):
-                prompts = data.noun_features if nouns else []
-                graph = ensembled_graph(data.features, data.features, prompts, PUBLISHED_TAU)
-                about = {"nouns": nouns, "separation": separation, "per class": per_class}
-                yield about | count(graph, data.labels)
+        rng = np.random.default_rng(seed)
+        for k in NUMBERS:
+            for separation in SEPARATIONS:
+                n_images = max(IMAGES_PER_CLASS * k, FEWEST_IMAGES)
+                data = make_clip_like(
+                    n_images, k, n_nouns=3, n_prompts=1, separation=separation, random_state=seed
+                )
+                name = f"{k} classes, separation {separation}"
+                yield Labelled(name, "made, even", data.features, data.labels)
+                rows = uneven(data.labels, rng)
+                yield Labelled(name, "made, uneven", data.features[rows], data.labels[rows])
 
 
-def accuracy(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {"sets": len(rows)}
-    truth = np.array([row["classes"] for row in rows])
-    for name, column in (("ours", "found"), ("largest gap", "largest gap")):
-        numbers = np.array([row[column] for row in rows])
-        result[f"{name}: exact %"] = round(100 * float(np.mean(numbers == truth)), 1)
-        within = np.abs(numbers - truth) <= 0.1 * truth
-        result[f"{name}: within 10 %"] = round(100 * float(np.mean(within)), 1)
+def photograph_sets(name: str, visual: NDArray[Any], classes: NDArray[Any]) -> Iterator[Labelled]:
+    yield Labelled(name, "photographs", visual, classes)
+    rng = np.random.default_rng(0)
+    kinds = np.unique(classes)
+    for size in SUBSETS:
+        if size < len(kinds):
+            rows = np.flatnonzero(np.isin(classes, rng.choice(kinds, size, replace=False)))
+            yield Labelled(f"{size} of {name}", "subsets", visual[rows], classes[rows])
+    rows = uneven(classes, rng)
+    yield Labelled(f"{name}, uneven", "subsets", visual[rows], classes[rows])
+
+
+def ours(features: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    model = NTKSpectralClustering("auto", random_state=0, n_jobs=-1).fit(features)
+    assert model.cluster_count_ is not None
+    return model.labels_, model.cluster_count_.confidence
+
+
+def largest_gap(features: NDArray[Any]) -> NDArray[Any]:
+    found = kernel_neighbors(unit_rows(features), [], choose_neighbors(len(features)))
+    graph = normalized_mean(symmetric_graphs(found))
+    pairs = top_eigenpairs(graph, min(MAX_CLUSTERS, len(features) // 5), tol=1e-4, random_state=0)
+    k = 2 + int(np.argmax(-np.diff(pairs.values[1:])))
+    return assign_labels(pairs.vectors[:, :k])
+
+
+def best_silhouette(features: NDArray[Any]) -> NDArray[Any]:
+    rows = unit_rows(features)
+    numbers = np.unique(np.geomspace(2, min(256, len(rows) // 5), 16).astype(int))
+    cuts = [KMeans(int(k), n_init=1, random_state=0).fit_predict(rows) for k in numbers]
+    return max(cuts, key=lambda labels: silhouette_score(rows, labels, metric="cosine"))
+
+
+def evoc_labels(features: NDArray[Any]) -> NDArray[Any]:
+    from evoc import EVoC
+
+    return np.asarray(EVoC().fit_predict(np.ascontiguousarray(features, dtype=np.float32)))
+
+
+def umap_hdbscan(features: NDArray[Any]) -> NDArray[Any]:
+    from umap import UMAP
+
+    flat = UMAP(random_state=0, metric="cosine").fit_transform(features)
+    return np.asarray(HDBSCAN(copy=True).fit_predict(flat))
+
+
+def other_methods() -> dict[str, Callable[[NDArray[Any]], NDArray[Any]]]:
+    methods: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+        "largest gap": largest_gap,
+        "silhouette": best_silhouette,
+    }
+    rivals = {"EVoC": ("evoc", evoc_labels), "UMAP + HDBSCAN": ("umap", umap_hdbscan)}
+    for name, (package, method) in rivals.items():
+        try:
+            __import__(package)
+        except ImportError:
+            print(f"{name} is left out: {package} is not installed.")
+        else:
+            methods[name] = method
+    return methods
+
+
+def judge(data: Labelled, others: dict[str, Any]) -> dict[str, Any]:
+    labels, confidence = ours(data.features)
+    row: dict[str, Any] = {"set": data.name, "kind": data.kind, "confidence": round(confidence, 2)}
+    row["right"] = len(set(data.classes.tolist()))
+    for name, method in {"ours": None, **others}.items():
+        found = labels if method is None else method(data.features)
+        row[name] = len(set(found.tolist()) - {-1})
+        row[f"{name}, ARI"] = round(100 * float(adjusted_rand_score(data.classes, found)), 1)
+    return row
+
+
+def summary(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Return the median error of log2 of the number, and the mean ARI, by kind of set."""
+    result = []
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        chosen = [row for row in rows if row["kind"] == kind]
+        line: dict[str, Any] = {"kind": kind, "sets": len(chosen)}
+        for name in names:
+            errors = [abs(np.log2(max(row[name], 1) / row["right"])) for row in chosen]
+            line[f"{name}: error"] = round(float(np.median(errors)), 2)
+            line[f"{name}: ARI"] = round(float(np.mean([row[f"{name}, ARI"] for row in chosen])), 1)
+        result.append(line)
     return result
 
 
-def summaries(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the accuracy by kind of data, and by confidence."""
-    separable = [row for row in rows if row["ACC with the right number"] >= CUT_ACCURACY]
-    kinds = [{"data": "all"} | accuracy(rows), {"data": "separable"} | accuracy(separable)]
-    for nouns, separation, per_class in product((False, True), SEPARATIONS, IMAGES_PER_CLASS):
-        about = {"nouns": nouns, "separation": separation, "per class": per_class}
-        chosen = [row for row in rows if about.items() <= row.items()]
-        title = f"{'nouns' if nouns else 'visual'}, separation {separation}, {per_class} per class"
-        kinds.append({"data": title} | accuracy(chosen))
+def calibration(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how often the number is within a tenth of the right one, by confidence."""
     bands = []
-    for fifth in range(5):
-        chosen = [row for row in rows if min(round(100 * row["confidence"]) // 20, 4) == fifth]
+    for low, high in BANDS:
+        chosen = [row for row in rows if low <= row["confidence"] < high]
         if chosen:
-            title = f"{fifth / 5:.1f} to {(fifth + 1) / 5:.1f}"
-            bands.append({"confidence": title} | accuracy(chosen))
-    return {
-        f"Synthetic data ('separable': ACC >= {CUT_ACCURACY} with the right number)": kinds,
-        "By confidence": bands,
-    }
+            right = [abs(row["ours"] - row["right"]) <= 0.1 * row["right"] for row in chosen]
+            claimed = float(np.mean([row["confidence"] for row in chosen]))
+            bands.append(
+                {
+                    "confidence": f"{low:.1f} to {min(high, 1):.1f}",
+                    "sets": len(chosen),
+                    "claimed %": round(100 * claimed),
+                    "within a tenth %": round(100 * float(np.mean(right))),
+                }
+            )
+    return bands
 
 
-def photograph_counts(folder: Path, encoder: Any) -> Iterator[dict[str, Any]]:
+def photographs(folders: list[Path], model: str) -> Iterator[Labelled]:
     # Synthetic data need none of these packages.
-    from nouncut import encode_nouns
-    from nouncut.words.prompts import PROMPTS
+    from nouncut.models.choose import load_encoder
     from quality import Photographs
 
-    data = Photographs(folder, encoder)
-    visual, semantic = unit_rows(data.visual), unit_rows(data.semantic)
-    about = {"folder": data.name, "images": len(visual)}
-    yield (
-        about | {"nouns": "none"} | count(ensembled_graph(visual, semantic, [], None), data.classes)
-    )
-    # The filter needs a number of clusters, and must not know the right one.
-    data.n_clusters = round((len(visual) / 2) ** 0.5)
-    nouns = data.nouns("tac", seed=0)
-    prompts = encode_nouns(nouns, PROMPTS, encoder)
-    graph = ensembled_graph(visual, semantic, prompts, None)
-    yield about | {"nouns": f"{len(nouns)} (tac)"} | count(graph, data.classes)
+    encoder = load_encoder(model).encoder
+    for folder in folders:
+        data = Photographs(folder, encoder)
+        yield from photograph_sets(data.name, data.visual, data.classes)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="folders with a folder per class")
     parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
-    parser.add_argument("--seeds", type=int, default=2, help="synthetic sets per kind (default: 2)")
+    parser.add_argument("--seeds", type=int, default=1, help="synthetic sets per kind (default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    others = other_methods()
+    sets = [*made_sets(arguments.seeds), *photographs(arguments.folders, arguments.model)]
+    rows = [judge(data, others) for data in sets]
     result = setting("scikit-learn")
-    if arguments.seeds:
-        result |= summaries(list(made_counts(arguments.seeds)))
-    if arguments.folders:
-        from nouncut.models.choose import load_encoder
-
-        encoder = load_encoder(arguments.model).encoder
-        result[f"Photographs, {encoder.name}"] = [
-            row for folder in arguments.folders for row in photograph_counts(folder, encoder)
-        ]
+    result["Found numbers and ARI"] = [row for row in rows if row["kind"] == "photographs"]
+    result["Median error of log2(number), and mean ARI"] = summary(rows, ["ours", *others])
+    result["Calibration"] = calibration(rows)
     print_result(result, arguments.json)
 
 

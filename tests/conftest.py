@@ -69,9 +69,11 @@ SMALL_SETTINGS = Settings(prompts=("a photo of a {}.", "art of the {}."))
 def prompt_graphs():
     """Return a maker of the normalised graphs of all prompts, built as the estimator does."""
 
-    def make(data: ClipLikeData, neighbors: str = "union", tau: float = 0.04) -> list[csr_array]:
+    def make(
+        data: ClipLikeData, neighbors: str = "union", tau: float = 0.04, q: int = 30
+    ) -> list[csr_array]:
         probabilities = noun_probabilities(data.features, data.noun_features, tau)
-        found = kernel_neighbors(data.features, probabilities, 30)
+        found = kernel_neighbors(data.features, probabilities, q)
         directed = [neighbor_graph(nearest, len(data.features)) for nearest in found]
         return [normalize_graph(symmetrize_graph(graph, neighbors))[0] for graph in directed]
 

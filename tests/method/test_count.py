@@ -9,13 +9,19 @@ from scipy.sparse import block_diag, csr_array
 from nouncut.compute.eigen import top_eigenpairs
 from nouncut.errors import ParameterError
 from nouncut.method.count import count_clusters
-from nouncut.method.graphs import even_mean, neighbor_graph, normalize_graph, symmetrize_graph
+from nouncut.method.graphs import (
+    choose_neighbors,
+    even_mean,
+    neighbor_graph,
+    normalize_graph,
+    symmetrize_graph,
+)
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like
 
 
-def visual_graph(features):
-    nearest = kernel_neighbors(features, [], 30)[0]
+def visual_graph(features, q=30):
+    nearest = kernel_neighbors(features, [], q)[0]
     return normalize_graph(symmetrize_graph(neighbor_graph(nearest, len(features))))[0]
 
 
@@ -32,7 +38,7 @@ def normalized(weights):
 def test_cliques_are_counted(sizes):
     found = count_clusters(normalized(blocks(sizes)), max_clusters=25)
     assert found.n_clusters == len(sizes)
-    assert found.confidence > 0.9
+    assert found.confidence > 0.6
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +56,8 @@ def small_count(small_graph):
 def test_made_classes_are_counted_to_a_tenth(prompt_graphs, n_clusters, nouns):
     n_images = (60 if n_clusters < 10 else 25) * n_clusters
     data = make_clip_like(n_images, n_clusters, n_prompts=3, separation=0.45, random_state=5)
-    graph = even_mean(prompt_graphs(data)) if nouns else visual_graph(data.features)
+    q = choose_neighbors(n_images, n_clusters)
+    graph = even_mean(prompt_graphs(data, q=q)) if nouns else visual_graph(data.features, q)
     found = count_clusters(graph, max_clusters=70, random_state=0)
     assert abs(found.n_clusters - n_clusters) <= 0.1 * n_clusters
 
@@ -74,7 +81,7 @@ def test_the_confidence_knows_classes_from_noise(small_count):
     noise = rng.normal(size=(400, 40))
     noise = (noise / np.linalg.norm(noise, axis=1, keepdims=True)).astype(np.float32)
     unclear = count_clusters(visual_graph(noise), random_state=0)
-    assert 0 <= unclear.confidence < 0.3
+    assert 0 <= unclear.confidence < 0.1
     assert 0.6 < small_count.confidence <= 1
 
 
@@ -90,11 +97,17 @@ def test_known_eigenpairs_give_the_same_count_and_bound_it(small_graph, small_co
 
 def test_candidates_are_distinct_and_in_order(small_count):
     numbers, scores = zip(*small_count.candidates, strict=True)
-    assert len(numbers) == 5
     assert numbers[0] == small_count.n_clusters
     assert list(scores) == sorted(scores, reverse=True)
+    assert scores[-1] >= 0.5 * scores[0]
     for i, number in enumerate(numbers):
-        assert all(abs(number - other) > 0.1 * other for other in numbers[:i])
+        assert all(abs(number - other) > 0.2 * other for other in numbers[:i])
+
+
+def test_families_of_cliques_are_two_scales():
+    weights = np.kron(np.eye(4), np.full((60, 60), 0.25)) + blocks([15] * 16, background=0.005)
+    found = count_clusters(normalized(weights), max_clusters=40)
+    assert {4, 16} <= {number for number, _ in found.candidates}
 
 
 def test_the_order_of_images_does_not_matter(small_graph, small_count):

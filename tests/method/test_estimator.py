@@ -51,8 +51,8 @@ def test_fitted_attributes(small_data):
     assert model.embedding_.shape == (400, 5)
     np.testing.assert_allclose(np.linalg.norm(model.embedding_, axis=1), 1)
     assert model.eigenvalues_.shape == (5,)
-    # Sixteen more than clusters, in descending order; the five of the classes stand out.
-    assert model.spectrum_.shape == (21,)
+    # Sixteen more than pieces of the finer cut, in descending order; five stand out.
+    assert model.spectrum_.shape == (31,)
     assert np.all(np.diff(model.spectrum_) <= 1e-12)
     assert model.spectrum_[4] > model.spectrum_[5] + 0.05
     assert np.all((model.eigenvalues_ > 0.5) & (model.eigenvalues_ <= 1 + 1e-9))

@@ -93,8 +93,10 @@ class NTKSpectralClustering(
         How to diffuse. "exact" iterates dense n x n matrices as published. "spectral" works on
         eigenvectors of a sparse matrix and takes a fraction of the time. "auto" is exact up to 500
         images.
-    assign_labels : {"discretize", "cluster_qr", "kmeans"}, default="discretize"
-        How eigenvectors become labels.
+    assign_labels : {"merge", "discretize", "cluster_qr", "kmeans"}, default="merge"
+        How eigenvectors become labels. "merge" compares "discretize" with a finer cut whose
+        pieces are joined along the graph, which suits clusters of uneven sizes, and takes the
+        better one; with ``ensemble="diffusion"`` it is "discretize", the paper's choice.
     max_iter : int, default=5
         Maximum number of outer steps of the diffusion.
     max_inner_iter : int, default=8
@@ -129,7 +131,7 @@ class NTKSpectralClustering(
     weight_steps_ : ndarray of shape (n_iter_, n_prompts)
         The weights after every outer step; empty without diffusion.
     embedding_ : ndarray of shape (n_images, n_clusters)
-        Direction of every image in the space of the leading eigenvectors.
+        Direction of every image in a space of leading eigenvectors.
     cluster_centers_ : ndarray of shape (n_clusters_, n_clusters)
         Mean direction of every cluster there.
     membership_temperature_ : float
@@ -195,7 +197,7 @@ class NTKSpectralClustering(
         neighbors: Symmetry = "union",
         ensemble: Combination = "weighted",
         solver: Solver = "auto",
-        assign_labels: Assignment = "discretize",
+        assign_labels: Assignment = "merge",
         max_iter: int = 5,
         max_inner_iter: int = 8,
         tol: float = 1e-4,

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from nouncut.compute.eigen import Eigenpairs
 from nouncut.compute.progress import Progress
 from nouncut.compute.rows import unit_rows
-from nouncut.method.choices import Assignment, Combination, Solver, Symmetry
+from nouncut.method.choices import Assignment, Combination, Rounding, Solver, Symmetry
 from nouncut.method.copies import find_originals
 from nouncut.method.count import MAX_CLUSTERS, ClusterCount, count_clusters
 from nouncut.method.diffusion import DiffusionOptions
@@ -38,6 +39,7 @@ from nouncut.method.labels import (
     nearest_center,
     order_by_size,
 )
+from nouncut.method.merge import count_pieces, merge_labels, separating_axes
 from nouncut.method.placement import Placement, place_images, place_rows
 from nouncut.method.search import search_neighbors
 
@@ -224,12 +226,13 @@ def _has_too_few_edges(graphs: list[csr_array], n_clusters: int) -> bool:
 
 
 class _CutImages(NamedTuple):
-    """The images that were cut, their degrees in every graph, and the cut."""
+    """The images that were cut, their degrees in every graph, the cut, and labels if it has any."""
 
     images: NDArray[np.intp]
     isolated: NDArray[np.intp]
     degrees: NDArray[np.float64]
     ensemble: Ensemble
+    labels: NDArray[np.intp] | None
 
 
 def _cut(found: ImageGraphs, options: FitOptions) -> _CutImages:
@@ -254,9 +257,12 @@ def _cut(found: ImageGraphs, options: FitOptions) -> _CutImages:
     if options.lam_per_image:
         lam = diffusion.lam * len(images) / _LAMBDA_REFERENCE_SIZE
         diffusion = diffusion._replace(lam=lam)
+    n_pieces = n_clusters
+    if options.assign_labels == "merge" and options.ensemble != "diffusion":
+        n_pieces = count_pieces(len(images), n_clusters)
     ensemble = ensemble_graphs(
         graphs,
-        n_clusters,
+        n_pieces,
         diffusion,
         solver=options.solver,
         cut="mean" if options.ensemble == "weighted" else "diffused",
@@ -264,7 +270,22 @@ def _cut(found: ImageGraphs, options: FitOptions) -> _CutImages:
         n_threads=options.n_threads,
         progress=options.progress,
     )
-    return _CutImages(images, isolated, np.stack(degrees), ensemble)
+    labels = None
+    if n_pieces > n_clusters:
+        ensemble, labels = _merge(ensemble, n_clusters, options.n_threads)
+    return _CutImages(images, isolated, np.stack(degrees), ensemble, labels)
+
+
+def _merge(
+    ensemble: Ensemble, n_clusters: int, n_threads: int
+) -> tuple[Ensemble, NDArray[np.intp]]:
+    """Join the pieces of a fine cut; keep one column of its eigenvectors per cluster."""
+    cut = ensemble.cut
+    values, vectors = cut.eigenpairs
+    labels = merge_labels(cut.graph, vectors, n_clusters, n_threads)
+    axes = separating_axes(vectors, labels, n_clusters)
+    cut = cut._replace(eigenpairs=Eigenpairs(values[:n_clusters], axes))
+    return ensemble._replace(cut=cut), labels
 
 
 def _placement(cut: _CutImages, known: Kernel, n_neighbors: int, shifted: bool) -> Placement:
@@ -294,7 +315,10 @@ def _label(
     labels = np.empty(n_images, dtype=np.intp)
     embedding = np.empty((n_images, n_clusters), dtype=directions.dtype)
     embedding[cut.images] = directions
-    own = assign_labels(placement.vectors, options.assign_labels, options.rng, options.n_threads)
+    own = cut.labels
+    if own is None:
+        how: Rounding = "discretize" if options.assign_labels == "merge" else options.assign_labels
+        own = assign_labels(placement.vectors, how, options.rng, options.n_threads)
     own = fill_clusters(directions, own, n_clusters)
     labels[cut.images] = own
     centers = cluster_centers(directions, own)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from nouncut.compute.checks import check_choice
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.compute.threads import all_threads, blas_threads, run_tasks
-from nouncut.method.choices import Assignment
+from nouncut.method.choices import Rounding
 
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
@@ -30,12 +30,12 @@ _ROWS_AT_ONCE = 2048
 
 def assign_labels(
     vectors: NDArray[Any],
-    method: Assignment = "discretize",
+    method: Rounding = "discretize",
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.intp]:
     """Turn leading eigenvectors (n_images, n_clusters) into cluster labels; 0 is the largest."""
-    check_choice("assign_labels", method, get_args(Assignment))
+    check_choice("assign_labels", method, get_args(Rounding))
     directions = unit_rows(vectors)
     if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)

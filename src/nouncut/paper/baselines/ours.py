@@ -10,7 +10,11 @@ from nouncut.method.estimator import NTKSpectralClustering
 from nouncut.paper.baselines.problem import Problem
 
 PUBLISHED_NEIGHBORS = 30
-_PUBLISHED = {"n_neighbors": PUBLISHED_NEIGHBORS, "ensemble": "diffusion"}
+_PUBLISHED = {
+    "assign_labels": "discretize",
+    "n_neighbors": PUBLISHED_NEIGHBORS,
+    "ensemble": "diffusion",
+}
 
 
 def fit_ours(

@@ -1,0 +1,151 @@
+"""Clusters of uneven sizes: a finer cut whose pieces are joined again along the graph.
+
+The leading eigenvectors of a graph describe its large clusters several times over before they
+describe a small one: as many eigenvectors as clusters cut large clusters apart and leave small
+ones together. So we cut the graph into more pieces than clusters, join the pieces that belong
+together, and let every image move to the cluster of its neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.method.labels import assign_labels, cluster_sums, order_by_size
+
+# Pieces per cluster, the most pieces beyond the clusters, and the fewest images per piece.
+_PIECES, _MOST_EXTRA, _IMAGES_PER_PIECE = 3, 100, 5
+# Edges between two pieces, divided by this power of their volumes. The normalised cut's 1/2 joins
+# every small piece to a large one; average linkage's 1 joins small pieces with each other.
+_LINKAGE = 0.75
+# Most labels settle in two rounds.
+_ROUNDS = 3
+
+
+class Joins(NamedTuple):
+    """Pieces in the order in which they are joined: the second piece becomes part of the first."""
+
+    pairs: NDArray[np.intp]  # (n_pieces - 1, 2)
+
+    def labels(self, pieces: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
+        """Return the labels when `n_clusters` are left."""
+        n_pieces = len(self.pairs) + 1
+        owner = np.arange(n_pieces)
+        for kept, joined in self.pairs[: max(0, n_pieces - n_clusters)]:
+            owner[owner == joined] = kept
+        return np.unique(owner[pieces], return_inverse=True)[1]
+
+
+def count_pieces(n_images: int, n_clusters: int) -> int:
+    """Return the number of pieces to cut before joining; `n_clusters` if there are few images."""
+    wanted = min(_PIECES * n_clusters, n_clusters + _MOST_EXTRA, n_images // _IMAGES_PER_PIECE)
+    return max(n_clusters, wanted) if n_clusters > 1 else 1
+
+
+def merge_labels(
+    graph: csr_array, vectors: NDArray[Any], n_clusters: int, n_threads: int = 1
+) -> NDArray[np.intp]:
+    """Label images by the better of two cuts of a normalised graph.
+
+    One has as many eigenvectors as clusters; the other joins the pieces of a cut with all
+    eigenvectors. The better one has the larger product of the entropy of its cluster sizes and the
+    share of the edges within clusters.
+    """
+    plain = assign_labels(vectors[:, :n_clusters], n_threads=n_threads)
+    pieces = assign_labels(vectors, "cluster_qr", n_threads=n_threads)
+    joined = join_pieces(graph, pieces).labels(pieces, n_clusters)
+    cuts = [settle_labels(graph, labels) for labels in (plain, joined)]
+    return order_by_size(max(cuts, key=lambda labels: _kept_information(graph, labels)))
+
+
+def size_entropy(labels: NDArray[np.intp]) -> float:
+    """Return the entropy of the cluster sizes."""
+    sizes = np.bincount(labels) / len(labels)
+    sizes = sizes[sizes > 0]
+    return float(-sizes @ np.log(sizes))
+
+
+def _kept_information(graph: csr_array, labels: NDArray[np.intp]) -> float:
+    edges = cluster_edges(graph, labels)
+    return size_entropy(labels) * float(np.trace(edges) / max(edges.sum(), 1e-300))
+
+
+def separating_axes(
+    vectors: NDArray[Any], labels: NDArray[np.intp], n_clusters: int
+) -> NDArray[Any]:
+    """Rotate eigenvectors into the subspace of the mean directions of the clusters."""
+    sums = unit_rows(cluster_sums(unit_rows(vectors), labels, n_clusters))
+    left, _, right = np.linalg.svd(sums, full_matrices=False)
+    return np.asarray(vectors @ (left @ right).T.astype(vectors.dtype))
+
+
+def join_pieces(graph: csr_array, pieces: NDArray[np.intp]) -> Joins:
+    """Join the two pieces with the strongest link until one is left.
+
+    The link of two pieces is the sum of the edges between them, divided by the product of the
+    sums of all their edges to the power 3/4.
+    """
+    edges = cluster_edges(graph, pieces)
+    n_pieces, volumes = len(edges), edges.sum(axis=1)
+    alive = volumes >= 0
+    pairs = []
+    for _ in range(n_pieces - 1):
+        scale = np.where(alive, np.maximum(volumes, np.finfo(np.float64).tiny), np.inf) ** _LINKAGE
+        links = edges / scale / scale[:, None]
+        links[~alive] = links[:, ~alive] = -1
+        np.fill_diagonal(links, -1)
+        kept, joined = sorted(np.unravel_index(np.argmax(links), links.shape))
+        edges[kept] += edges[joined]
+        edges[:, kept] += edges[:, joined]
+        volumes[kept] += volumes[joined]
+        alive[joined] = False
+        pairs.append((kept, joined))
+    return Joins(np.array(pairs, dtype=np.intp).reshape(-1, 2))
+
+
+def cluster_edges(graph: csr_array, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the sum of the edges between every two clusters."""
+    members = label_matrix(labels)
+    return np.asarray((members.T @ (graph @ members)).toarray())
+
+
+def settle_labels(graph: csr_array, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Move every image to the cluster to which one and two steps along the graph lead.
+
+    Clusters are unit vectors: 1 over the root of the sum of the cluster's edges. A cluster never
+    loses all images.
+    """
+    for _ in range(_ROUNDS):
+        ties = cluster_ties(graph, labels)
+        moved = _strongest(ties, labels)
+        n_clusters = labels.max() + 1
+        if np.array_equal(moved, labels) or len(np.unique(moved)) < n_clusters:
+            break
+        labels = moved
+    return labels
+
+
+def cluster_ties(graph: csr_array, labels: NDArray[np.intp]) -> csr_array:
+    """Return how strongly the graph ties every image to every cluster, (n_images, n_clusters)."""
+    members = label_matrix(labels)
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    volumes = np.maximum(members.T @ degrees, np.finfo(np.float64).tiny)
+    members.data = members.data / np.sqrt(volumes)[members.indices]
+    near = graph @ members
+    return csr_array(near + graph @ near)
+
+
+def _strongest(ties: csr_array, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the column of the largest entry of every row; the label of an empty row."""
+    found = labels.copy()
+    rows = np.flatnonzero(np.diff(ties.indptr))
+    largest = np.maximum.reduceat(ties.data, ties.indptr[rows])
+    is_largest = ties.data == np.repeat(largest, np.diff(ties.indptr)[rows])
+    owners = np.repeat(rows, np.diff(ties.indptr)[rows])[is_largest]
+    # In reverse, so that the first of equal entries is written last.
+    found[owners[::-1]] = ties.indices[is_largest][::-1]
+    return found
