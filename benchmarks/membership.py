@@ -18,7 +18,6 @@ from scipy.optimize import linear_sum_assignment
 
 from _setting import print_result, setting
 from nouncut import NTKSpectralClustering, encode_nouns
-from nouncut.compute.rows import unit_rows
 from nouncut.method.familiarity import familiarity, least_familiarity
 from nouncut.method.membership import cluster_membership, outliers
 from nouncut.method.whitening import half_whitening
@@ -82,7 +81,9 @@ def made_rows() -> list[dict[str, Any]]:
 
 
 def photograph_row(data: Photographs) -> dict[str, Any]:
-    model = NTKSpectralClustering(data.n_clusters, tau="auto", random_state=0, n_jobs=-1)
+    model = NTKSpectralClustering(
+        data.n_clusters, tau="auto", semantic_weight="auto", random_state=0, n_jobs=-1
+    )
     model.fit(
         data.visual,
         semantic_features=data.semantic,
@@ -98,18 +99,22 @@ def unseen_row(data: Photographs, raw: NDArray[Any], seed: int) -> dict[str, Any
     is_hidden = np.isin(data.classes, hidden)
     is_new = rng.random(len(raw)) < HIDDEN_SHARE
     view = half_whitening(raw[~is_hidden & ~is_new])
-    features = unit_rows(view(raw[~is_hidden & ~is_new]))
+
+    def rows_of(images: NDArray[np.bool_]) -> NDArray[np.float32]:
+        return view.cosine_rows(view(raw[images]), view.lengths(raw[images]))
+
+    features = rows_of(~is_hidden & ~is_new)
     least = least_familiarity(features, n_threads=2)
 
-    def flagged(rows: NDArray[Any]) -> float:
-        found = familiarity(features, unit_rows(view(rows)), n_threads=2) < least
+    def flagged(images: NDArray[np.bool_]) -> float:
+        found = familiarity(features, rows_of(images), n_threads=2) < least
         return round(100 * float(found.mean()), 1)
 
     return {
         "folder": data.name,
         "kinds hidden": ", ".join(map(str, hidden)),
-        "marked, unseen kinds %": flagged(raw[is_hidden]),
-        "marked, known kinds %": flagged(raw[is_new & ~is_hidden]),
+        "marked, unseen kinds %": flagged(is_hidden),
+        "marked, known kinds %": flagged(is_new & ~is_hidden),
     }
 
 

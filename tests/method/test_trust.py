@@ -50,8 +50,9 @@ def test_nouns_that_contradict_stable_looks_have_none(data):
 
 def test_looks_without_clusters_do_not_judge_nouns():
     """Classes that hardly show in looks, and clearly in what nouns say of them."""
-    data = make_clip_like(600, 8, separation=0.15, random_state=0)
-    trust = noun_trust(Kernel(data.features, data.features, data.noun_features, TAU), 8)
+    data = make_clip_like(1000, 10, separation=0.15, random_state=0)
+    kernel = Kernel(data.features, data.features, data.noun_features, TAU)
+    trust = noun_trust(kernel, 10, random_state=0)
     assert trust.looks_stability < trust.meaning_stability / 2
     assert trust.weight > 0.5
 

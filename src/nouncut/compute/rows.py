@@ -33,6 +33,20 @@ class Projection(NamedTuple):
                 np.matmul(centred, self.basis, out=found[part])
         return found
 
+    def lengths(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the lengths of (n, d) rows relative to the centre."""
+        found = np.linalg.norm(np.subtract(rows, self.center, dtype=np.float32), axis=1)
+        return np.asarray(found)
+
+    def cosine_rows(self, seen: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.float32]:
+        """Return rows whose inner products are cosines in the space before the projection.
+
+        `seen` are projected rows. What the projection leaves out counts in the lengths, so rows
+        that it hardly shows are like no others.
+        """
+        scale = np.linalg.norm(self.basis, axis=0) * np.where(lengths > 0, lengths, 1)[:, None]
+        return np.asarray(seen / scale, np.float32)
+
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     """Scale every row to length one, in the floating type of X; all-zero rows stay zero."""

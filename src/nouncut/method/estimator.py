@@ -44,7 +44,7 @@ from nouncut.method.temperature import choose_tau
 from nouncut.method.trust import NounTrust, weigh_nouns
 
 # The names of the arrays that `to_arrays` may return.
-MODEL_ARRAYS = (*PLACEMENT_ARRAYS, "model_centers")
+MODEL_ARRAYS = (*PLACEMENT_ARRAYS, "model_centers", "model_membership_temperature")
 
 
 class NTKSpectralClustering(
@@ -310,7 +310,10 @@ class NTKSpectralClustering(
             Arrays with names from `MODEL_ARRAYS`.
         """
         check_is_fitted(self)
-        return self._placement.to_arrays() | {"model_centers": self.cluster_centers_}
+        return self._placement.to_arrays() | {
+            "model_centers": self.cluster_centers_,
+            "model_membership_temperature": np.asarray(self.membership_temperature_),
+        }
 
     @classmethod
     def from_arrays(
@@ -359,7 +362,12 @@ class NTKSpectralClustering(
         model.n_features_in_ = model._rows[0].shape[1]
         model.n_clusters_, model.cluster_centers_ = len(centers), centers
         model.embedding_, model.labels_ = embedding, np.asarray(labels)
-        model.membership_temperature_ = membership_temperature(embedding, centers)
+        temperature = arrays.get("model_membership_temperature")
+        model.membership_temperature_ = (
+            membership_temperature(embedding, centers)
+            if temperature is None
+            else float(temperature)
+        )
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -408,4 +416,6 @@ class NTKSpectralClustering(
             self.prompt_weights_ = np.full(n_prompts, 1 / n_prompts)
         self.objective_, self.n_iter_ = prompts.objective, max(1, len(prompts.objective))
         self.weight_steps_ = prompts.steps
-        self.membership_temperature_ = membership_temperature(found.embedding, found.centers)
+        self.membership_temperature_ = membership_temperature(
+            found.embedding, found.centers, found.stability
+        )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.rows import unit_rows
 from nouncut.method.neighbors import kernel_neighbors
 
 # One similar image may be chance; clusters of a handful of images must still be familiar.
@@ -19,7 +18,11 @@ _SHARE_UNFAMILIAR = 0.05
 def familiarity(
     features: NDArray[Any], queries: NDArray[Any], *, n_threads: int = 1
 ) -> NDArray[np.float32]:
-    """Return the mean cosine of every query to its five nearest images."""
+    """Return the mean cosine of every query to its five nearest images.
+
+    The cosines are the inner products of the rows: unit rows, or those of
+    `Projection.cosine_rows`.
+    """
     cosines = _nearest_cosines(features, queries, _N_NEAREST, n_threads)
     return np.asarray(cosines.mean(axis=1))
 
@@ -38,7 +41,7 @@ def least_familiarity(features: NDArray[Any], *, n_threads: int = 1) -> float:
 def _nearest_cosines(
     features: NDArray[Any], queries: NDArray[Any], q: int, n_threads: int
 ) -> NDArray[np.float32]:
-    images, others = (unit_rows(np.asarray(rows, np.float32)) for rows in (features, queries))
+    images, others = (np.asarray(rows, np.float32) for rows in (features, queries))
     found = kernel_neighbors(
         images, [], min(q, len(images)), queries=(others, []), n_threads=n_threads
     )

@@ -42,6 +42,7 @@ from nouncut.method.labels import (
 from nouncut.method.merge import count_pieces, merge_labels, separating_axes
 from nouncut.method.placement import Placement, place_images, place_rows
 from nouncut.method.search import search_neighbors
+from nouncut.method.stability import label_stability
 
 # The published lambda was chosen on test sets of this size (such as CIFAR-10's).
 _LAMBDA_REFERENCE_SIZE = 10_000
@@ -81,6 +82,7 @@ class Fit:
     recall: float
     cluster_count: ClusterCount | None
     originals: NDArray[np.intp]  # (n_images,)
+    stability: float = 1.0  # See `label_stability`; 1 for a graph without features.
 
 
 class ImageGraphs(NamedTuple):
@@ -166,7 +168,9 @@ def _fit_distinct(kernel: Kernel, n_clusters: int | None, options: FitOptions) -
         new = kernel.features[images], kernel.semantic[images]
         return place_images(placement, *new, options.n_threads)
 
-    return _label(found, cut, placement, place, n_images, options)
+    fit = _label(found, cut, placement, place, n_images, options)
+    stability = label_stability(kernel, fit.labels, options.rng, options.n_threads)
+    return replace(fit, stability=stability)
 
 
 def _with_copies(fit: Fit, originals: NDArray[np.intp]) -> Fit:

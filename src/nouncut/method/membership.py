@@ -64,14 +64,18 @@ def membership_probabilities(
     return _softmax(embedding @ centers.T, temperature)
 
 
-def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> float:
+def membership_temperature(
+    embedding: NDArray[Any], centers: NDArray[Any], stability: float = 1.0
+) -> float:
     """Choose the temperature of the membership probabilities without labels.
 
     The mean confidence should be the share of correctly placed images. On synthetic data and
     photographs (``benchmarks/membership.py``) it lies between two means over images: the squared
     cosine to the nearest centre as a share of the two largest, which is too high if the graph does
     not show the classes, and the difference between the two largest cosines, which is too low if
-    it does. The temperature makes the mean confidence the middle of the two.
+    it does. The temperature makes the mean confidence the middle of the two, or the `stability` of
+    the labels if that is less: images that change clusters when others are left out are not placed
+    surely, however clear their place seems.
     """
     rows = np.flatnonzero(np.any(embedding != 0, axis=1))
     cosines = embedding[rows[:: -(-len(rows) // _SAMPLE_SIZE) or 1]] @ centers.T
@@ -83,7 +87,7 @@ def membership_temperature(embedding: NDArray[Any], centers: NDArray[Any]) -> fl
     # A row that points away from all centres could belong to either.
     high = np.where(wholes > 0, shares[:, 1] / np.where(wholes > 0, wholes, 1), 0.5).mean()
     low = (nearest[:, 1] - nearest[:, 0]).mean()
-    target = (high + low) / 2
+    target = min((high + low) / 2, stability)
 
     def excess(log_temperature: float) -> float:
         mean = _softmax(cosines, np.exp(log_temperature)).max(axis=1).mean()

@@ -6,29 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
-from nouncut.compute.eigen import top_eigenpairs
 from nouncut.compute.rows import unit_rows
-from nouncut.method.graphs import (
-    choose_neighbors,
-    normalized_mean,
-    provisional_count,
-    symmetric_graphs,
+from nouncut.method.graphs import provisional_count
+from nouncut.method.kernel import Kernel
+from nouncut.method.stability import (
+    FEWEST_IMAGES,
+    MAX_CLUSTERS,
+    agreement,
+    mean_probabilities,
+    quick_labels,
+    sample_images,
+    self_agreement,
 )
-from nouncut.method.kernel import Kernel, noun_probabilities
-from nouncut.method.labels import assign_labels
-from nouncut.method.neighbors import kernel_neighbors
-
-# Agreement is a mean over pairs of images: more images or clusters would only take time.
-_SAMPLE_SIZE = 2000
-_MAX_CLUSTERS = 100
-# Each of two draws leaves out a third of the images; this many pairs of draws are compared.
-_SHARE_DRAWN, _PAIRS_OF_DRAWS = 2 / 3, 2
-# With fewer images, agreement is chance.
-_FEWEST_IMAGES = 20
-_TOLERANCE = 1e-4
 
 
 class NounTrust(NamedTuple):
@@ -106,55 +97,23 @@ def noun_trust(
     1.0
     """
     n_images = len(kernel.features)
-    if n_images < _FEWEST_IMAGES or n_clusters < 2:
+    if n_images < FEWEST_IMAGES or n_clusters < 2:
         return FULL_TRUST
-    picked = np.linspace(0, n_images - 1, min(n_images, _SAMPLE_SIZE)).astype(np.intp)
-    sample = kernel.take(np.unique(picked))
+    sample = kernel.take(sample_images(n_images))
     rng = check_random_state(random_state)
-    k = min(n_clusters, _MAX_CLUSTERS, len(sample.features) // 4)
+    k = min(n_clusters, MAX_CLUSTERS, len(sample.features) // 4)
     looks, meanings = sample.features, _meanings(sample, n_threads)
-    labels = [_cluster(rows, k, rng, n_threads) for rows in (looks, meanings)]
-    agreement = _agreement(*labels)
-    looks_stability = _stability(looks, k, rng, n_threads)
-    meaning_stability = _stability(meanings, k, rng, n_threads)
-    weight = float(np.clip(2 * agreement / looks_stability - 1, 0, 1))
+    labels = [quick_labels(rows, [], k, rng, n_threads) for rows in (looks, meanings)]
+    common = agreement(*labels)
+    stability = [self_agreement(rows, k, rng, n_threads) for rows in (looks, meanings)]
+    weight = float(np.clip(2 * common / stability[0] - 1, 0, 1))
     if kernel.semantic is kernel.features:
-        authority = min(1.0, looks_stability / meaning_stability)
+        authority = min(1.0, stability[0] / stability[1])
         weight = 1 - authority * (1 - weight)
-    return NounTrust(weight, agreement, looks_stability, meaning_stability)
+    return NounTrust(weight, common, *stability)
 
 
 def _meanings(kernel: Kernel, n_threads: int) -> NDArray[Any]:
     """Return roots of noun probabilities, relative to their mean over images."""
-    mean = np.asarray(np.mean(kernel.prompts, axis=0, dtype=np.float32))
-    (probabilities,) = noun_probabilities(kernel.semantic, [mean], kernel.tau, n_threads)
-    roots = np.sqrt(probabilities)
+    roots = np.sqrt(mean_probabilities(kernel, n_threads)[0])
     return np.asarray(unit_rows(roots - roots.mean(axis=0)))
-
-
-def _stability(rows: NDArray[Any], k: int, rng: np.random.RandomState, n_threads: int) -> float:
-    """Return how well clusters of two draws of the images agree about the images of both."""
-    found = []
-    for _ in range(_PAIRS_OF_DRAWS):
-        labels = np.full((2, len(rows)), -1)
-        for own in labels:
-            drawn = rng.permutation(len(rows))[: int(_SHARE_DRAWN * len(rows))]
-            own[drawn] = _cluster(rows[drawn], k, rng, n_threads)
-        shared = (labels >= 0).all(axis=0)
-        found.append(_agreement(*labels[:, shared]))
-    return float(np.mean(found))
-
-
-def _agreement(labels: NDArray[Any], others: NDArray[Any]) -> float:
-    """Return the adjusted Rand index; chance agreement counts as a hundredth."""
-    return max(float(adjusted_rand_score(labels, others)), 0.01)
-
-
-def _cluster(
-    rows: NDArray[Any], k: int, rng: np.random.RandomState, n_threads: int
-) -> NDArray[np.intp]:
-    q = choose_neighbors(len(rows), k)
-    found = kernel_neighbors(rows, [], q, n_threads=n_threads)
-    graph = normalized_mean(symmetric_graphs(found))
-    pairs = top_eigenpairs(graph, k, tol=_TOLERANCE, random_state=rng, n_threads=n_threads)
-    return assign_labels(pairs.vectors, "cluster_qr")

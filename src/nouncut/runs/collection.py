@@ -30,6 +30,8 @@ class Collection:
     semantic: NDArray[np.float32] | None
     # How every encoder's visual features were viewed; None for those compared as they are.
     views: tuple[Projection | None, ...] = ()
+    # Lengths of the visual features before they were viewed, if one encoder compares the images.
+    lengths: NDArray[np.float32] | None = None
     # How images are viewed by words, if words compare them.
     word_view: Projection | None = None
     model: ChosenEncoder | None = None
@@ -60,17 +62,26 @@ def collect_features(
             "This run was made from a file of features. Pass a file of features, not images."
         )
     parts, semantic, used = images.features(views)
+    view = used[0] if len(used) == 1 and not images.looks else None
     return Collection(
         source="images",
         images=images,
         visual=join_rows(parts),
         semantic=semantic,
         views=tuple(used),
+        lengths=images.visual_lengths(view) if view else None,
         model=chosen,
         looks=images.looks,
         n_encoded=images.n_encoded,
         rows=images.rows,
     )
+
+
+def familiar_rows(collection: Collection) -> NDArray[np.float32]:
+    """Return rows whose inner products say how much images look alike; see `familiarity`."""
+    if collection.lengths is None or collection.word_view or not collection.views[0]:
+        return np.asarray(unit_rows(collection.visual))
+    return collection.views[0].cosine_rows(collection.visual, collection.lengths)
 
 
 def original_images(collection: Collection) -> NDArray[np.intp]:
@@ -135,6 +146,10 @@ def _read_feature_file(
     visual, semantic = encoder.visual(features), encoder.semantic(features)
     if views is None:
         views = [half_whitening(visual) if encoder.whitens_visual else None]
-    visual = views[0](visual) if views[0] else visual
+    view, lengths = views[0], None
+    if view:
+        visual, lengths = view(visual), view.lengths(visual)
     rows = features.__getitem__
-    return Collection("features", images, visual, semantic, tuple(views), model=chosen, rows=rows)
+    return Collection(
+        "features", images, visual, semantic, (view,), lengths, model=chosen, rows=rows
+    )

@@ -17,7 +17,7 @@ from nouncut.compute.rows import Projection
 from nouncut.compute.threads import count_threads
 from nouncut.method.familiarity import least_familiarity
 from nouncut.method.membership import Membership
-from nouncut.runs.collection import Collection
+from nouncut.runs.collection import Collection, familiar_rows
 from nouncut.runs.exemplars import borderline_images, cohesion, typical_images
 from nouncut.runs.grouping import Groups
 from nouncut.runs.job import Job
@@ -70,7 +70,7 @@ def result_manifest(
         "used": _values_used(collection, groups, job),
         "n_encoded": collection.n_encoded,
         "least_familiarity": least_familiarity(
-            collection.visual, n_threads=count_threads(job.n_jobs)
+            familiar_rows(collection), n_threads=count_threads(job.n_jobs)
         ),
         **_result(groups, job),
         "machine": {
@@ -179,6 +179,7 @@ def _arrays(collection: Collection, groups: Groups) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any] | None] = {
         "features": collection.visual,
         "semantic": collection.semantic,
+        "lengths": collection.lengths,
         "embedding": groups.model.embedding_,
         "graph_data": graph.data,
         "graph_indices": graph.indices,

@@ -131,6 +131,23 @@ class EncodedImages(ImageSet):
         parts = [self._visual(*pair) for pair in zip(encoders, views, strict=True)]
         return parts, self.semantic(), views
 
+    def visual_lengths(self, view: Projection) -> NDArray[np.float32]:
+        """Return the lengths of the visual features before they are projected.
+
+        Parameters
+        ----------
+        view : Projection
+            What `visual_view` returned.
+
+        Returns
+        -------
+        ndarray of shape (n_images,)
+            Lengths relative to the view's centre.
+        """
+        return self._read(
+            self.encoder, lambda rows: view.lengths(self.encoder.visual(rows))[:, None]
+        ).ravel()
+
     def _view(self, encoder: ImageEncoder) -> Projection | None:
         if not encoder.whitens_visual or not self.hashes:
             return None
@@ -225,7 +242,7 @@ def encode_images(
     ...     first = encode_images(folder, encoder, store)
     ...     again = encode_images(folder, encoder, store)
     ...     first.n_encoded, again.n_encoded, again.visual().shape
-    (2, 0, (2, 1000))
+    (2, 0, (2, 1))
     """
     store = store or FeatureStore()
     images = hash_images(scan_images(paths), store, progress=progress, n_jobs=n_jobs)

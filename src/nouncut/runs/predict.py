@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
@@ -18,7 +19,7 @@ from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
-from nouncut.runs.collection import Collection, collect_features
+from nouncut.runs.collection import Collection, collect_features, familiar_rows
 from nouncut.runs.contents import membership_columns
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
@@ -112,7 +113,9 @@ def predict_images(
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
     queries = _read_queries(run, as_paths(paths), job)
     found = _place(run, queries, job)
-    known_kind = familiarity(run.array("features"), queries.visual, n_threads=count_threads(n_jobs))
+    known_kind = familiarity(
+        _familiar_rows(run), familiar_rows(queries), n_threads=count_threads(n_jobs)
+    )
     columns = membership_columns(found, np.array(run.names, dtype=object)) | {
         "path": path_texts(queries.images.paths),
         "unseen": known_kind < run.manifest["least_familiarity"],
@@ -135,6 +138,14 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
     if by_words and queries.semantic is not None:
         return replace(queries, visual=by_words(unit_rows(queries.semantic)))
     return queries
+
+
+def _familiar_rows(run: Run) -> NDArray[np.float32]:
+    """Return the rows of the run's images that `familiar_rows` returned for them."""
+    features, view = run.array("features"), _view(run, "view_0")
+    if view is None or not run.has_array("lengths") or run.has_array("view_basis"):
+        return np.asarray(unit_rows(features), np.float32)
+    return view.cosine_rows(features, run.array("lengths"))
 
 
 def _view(run: Run, name: str) -> Projection | None:
