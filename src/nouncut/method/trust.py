@@ -33,6 +33,7 @@ class NounTrust(NamedTuple):
     meaning_stability: float
 
 
+# For collections that are too small to judge.
 FULL_TRUST = NounTrust(1.0, 1.0, 1.0, 1.0)
 
 
@@ -50,7 +51,7 @@ def weigh_nouns(
         return float(weight), None
     k = provisional_count(len(kernel.features)) if isinstance(n_clusters, str) else n_clusters
     trust = noun_trust(kernel, k, random_state=rng, n_threads=n_threads)
-    return trust.weight, trust
+    return trust.weight, None if trust is FULL_TRUST else trust
 
 
 def noun_trust(

@@ -33,7 +33,6 @@ from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
 
-
 # Centring leaves only noise of photographs that are all alike. Under the embedded model, copies of
 # one photograph in several sizes have mean cosines of 0.84 to 0.97, two kinds at most 0.8.
 _ONE_KIND = 0.8
