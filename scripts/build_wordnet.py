@@ -15,7 +15,7 @@ import argparse
 import gzip
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nouncut.words.wordnet import LEXICONS
@@ -23,6 +23,7 @@ from nouncut.words.wordnet import LEXICONS
 DATA = Path(__file__).resolve().parents[1] / "src" / "nouncut" / "words" / "data"
 TABLE_NAME = "wordnet-3.0-nouns.tsv.gz"
 GLOSSES_NAME = "wordnet-3.0-glosses.txt.gz"
+MENTIONS_NAME = "wordnet-3.0-mentions.tsv.gz"
 LICENSE_NAME = "WORDNET-LICENSE.txt"
 # The lexicographer files of nouns are numbered from 3 in lexnames(5WN), which is not part of
 # wordnet-base.
@@ -42,7 +43,16 @@ def build_tables(rows: list[tuple[str, ...]]) -> dict[str, str]:
     return {
         TABLE_NAME: "\n".join("\t".join(column) for column in columns),
         GLOSSES_NAME: "\n".join(glosses),
+        MENTIONS_NAME: count_mentions(glosses),
     }
+
+
+def count_mentions(glosses: Sequence[str]) -> str:
+    """Return the words of all glosses and, in a second line, how often each occurs."""
+    # About a million words of plain English, which makes a frequency list unnecessary.
+    counts = Counter(word for gloss in glosses for word in re.findall("[a-z]+", gloss.lower()))
+    words = sorted(counts)
+    return "\t".join(words) + "\n" + "\t".join(str(counts[word]) for word in words)
 
 
 def count_descendants(rows: list[tuple[str, ...]]) -> list[int]:

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from nouncut.words.readability import mentions, readability
-from nouncut.words.wordnet import load_wordnet, synsets_of
+from nouncut.words.readability import readability
+from nouncut.words.wordnet import load_wordnet, mentions, synsets_of
 
 
 @pytest.mark.parametrize(

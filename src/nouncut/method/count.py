@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,28 +158,15 @@ def count_clusters(
     largest = min(max_clusters, graph.shape[0] // _SMALLEST_CLUSTER)
     if largest < 2:
         return ClusterCount(1, ((1, 0.0),), 0.0)
-    numbers, scores = np.empty(0, dtype=np.intp), np.empty(0)
-    for limit in sorted({min(_FIRST_LIMIT, largest), largest}):
-        if eigenpairs is None or len(eigenpairs.values) < limit:
-            eigenpairs = top_eigenpairs(
-                graph,
-                limit,
-                tol=_TOLERANCE,
-                start=eigenpairs,
-                random_state=random_state,
-                n_threads=n_threads,
-                progress=progress,
-            )
-        new = _numbers_to_try(limit)[len(numbers) :]
-        found = _judge_numbers(graph, eigenpairs.vectors[:, :limit], new, progress)
-        numbers, scores = np.append(numbers, new), np.append(scores, found)
-        if numbers[np.argmax(scores)] <= limit / 2:
-            break
-    assert eigenpairs is not None
-    new = _numbers_between(numbers, int(np.argmax(scores)))
-    found = _judge_numbers(graph, eigenpairs.vectors[:, : numbers[-1]], new, progress)
-    order = np.argsort(np.append(numbers, new))
-    numbers, scores = np.append(numbers, new)[order], np.append(scores, found)[order]
+    solve = partial(
+        top_eigenpairs,
+        graph,
+        tol=_TOLERANCE,
+        random_state=random_state,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    numbers, scores = _score_numbers(graph, largest, eigenpairs, solve, progress)
     best = int(np.argmax(scores))
     if numbers[best] == max_clusters > 2:
         warn_user(
@@ -188,6 +177,30 @@ def count_clusters(
         _best_by_scale(numbers, scores, n_candidates),
         _confidence(numbers, scores),
     )
+
+
+def _score_numbers(
+    graph: csr_array,
+    largest: int,
+    eigenpairs: Eigenpairs | None,
+    solve: Callable[..., Eigenpairs],
+    progress: Progress | None,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the numbers of clusters that were tried, in ascending order, and their scores."""
+    numbers, scores = np.empty(0, dtype=np.intp), np.empty(0)
+    pairs = eigenpairs or Eigenpairs(np.empty(0), np.empty((graph.shape[0], 0)))
+    for limit in sorted({min(_FIRST_LIMIT, largest), largest}):
+        if len(pairs.values) < limit:
+            pairs = solve(limit, start=pairs if len(pairs.values) else None)
+        new = _numbers_to_try(limit)[len(numbers) :]
+        found = _judge_numbers(graph, pairs.vectors[:, :limit], new, progress)
+        numbers, scores = np.append(numbers, new), np.append(scores, found)
+        if numbers[np.argmax(scores)] <= limit / 2:
+            break
+    new = _numbers_between(numbers, int(np.argmax(scores)))
+    found = _judge_numbers(graph, pairs.vectors[:, : numbers[-1]], new, progress)
+    order = np.argsort(np.append(numbers, new))
+    return np.append(numbers, new)[order], np.append(scores, found)[order]
 
 
 def _numbers_to_try(largest: int) -> NDArray[np.intp]:

@@ -28,9 +28,9 @@ class NounTrust(NamedTuple):
     weight: float
     # Of clusters by meaning with clusters by looks.
     agreement: float
-    # Of clusters by looks with themselves, and of clusters by meaning, from different images.
+    # Of clusters with themselves, from different images: by looks, and by meaning.
     looks_stability: float
-    meaning_stability: float
+    meaning_stability: float | None  # None where meaning is inferred from looks.
 
 
 # For collections that are too small to judge.
@@ -106,12 +106,13 @@ def noun_trust(
     looks, meanings = sample.features, _meanings(sample, n_threads)
     labels = [quick_labels(rows, [], k, rng, n_threads) for rows in (looks, meanings)]
     common = agreement(*labels)
-    stability = [self_agreement(rows, k, rng, n_threads) for rows in (looks, meanings)]
-    weight = float(np.clip(2 * common / stability[0] - 1, 0, 1))
-    if kernel.semantic is kernel.features:
-        authority = min(1.0, stability[0] / stability[1])
-        weight = 1 - authority * (1 - weight)
-    return NounTrust(weight, common, *stability)
+    stability = self_agreement(looks, k, rng, n_threads)
+    weight = float(np.clip(2 * common / stability - 1, 0, 1))
+    if kernel.semantic is not kernel.features:
+        return NounTrust(weight, common, stability, None)
+    of_meaning = self_agreement(meanings, k, rng, n_threads)
+    authority = min(1.0, stability / of_meaning)
+    return NounTrust(1 - authority * (1 - weight), common, stability, of_meaning)
 
 
 def _meanings(kernel: Kernel, n_threads: int) -> NDArray[Any]:

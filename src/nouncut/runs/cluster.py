@@ -50,8 +50,7 @@ def make_run(
         from nouncut.runs.collection import collect_features
         from nouncut.runs.contents import run_contents
         from nouncut.runs.estimate import estimate_run
-        from nouncut.runs.grouping import draw_map, group_images, prepare_comparison
-        from nouncut.runs.matching import earlier_count, keep_names
+        from nouncut.runs.grouping import draw_map, group_as_before, prepare_comparison
         from nouncut.runs.vocabulary import start_vocabulary
 
         # Not earlier: if no run can be made, the directory stays free for another.
@@ -70,11 +69,8 @@ def make_run(
         collection = collect_features(source, images, model)
         vocabulary = words.finish(job) if words else None
         collection = prepare_comparison(collection, vocabulary, job)
-        before = earlier_count(directory, collection, job)
-        groups = group_images(collection, vocabulary, job, before)
+        groups, names = group_as_before(directory, collection, vocabulary, job)
         points = draw_map(groups, job)
-        names = keep_names(directory, collection, groups.model.labels_, groups.names, job)
-        groups = replace(groups, names=names.computed)
         contents = run_contents(collection, vocabulary, groups, points, job)
         about = {"content": content, "seconds": job.seconds, "warnings": messages()}
         contents.manifest.update(request | about | {"estimate": estimate.to_json()})

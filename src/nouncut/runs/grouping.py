@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
-from nouncut.runs.matching import keep_count
+from nouncut.runs.matching import KeptNames, earlier_count, keep_count, keep_names
 from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
@@ -58,6 +59,16 @@ def prepare_comparison(
     if vocabulary is not None and job.settings.comparison == "words":
         collection = compare_by_words(collection, vocabulary.features)
     return share_features_of_copies(collection, originals)
+
+
+def group_as_before(
+    directory: Path, collection: Collection, vocabulary: Vocabulary | None, job: Job
+) -> tuple[Groups, KeptNames]:
+    """Cluster images and name the clusters, after the run in the directory if there is one."""
+    before = earlier_count(directory, collection, job)
+    groups = group_images(collection, vocabulary, job, before)
+    names = keep_names(directory, collection, groups.model.labels_, groups.names, job)
+    return replace(groups, names=names.computed), names
 
 
 def group_images(

@@ -299,13 +299,13 @@ def _still_fits(new: ClusterName, earlier: Mapping[str, Any], overlap: float) ->
     if not name or _NUMBER.fullmatch(name):
         return False
     # A guess stays only where there is still nothing better.
-    if earlier.get("guess") and not getattr(new, "guess", False):
+    if earlier.get("guess") and not new.guess:
         return False
     words = {fold_word(word) for word in (new.name, *new.more_words)}
     if overlap >= _SAME_IMAGES or fold_word(name) in words or _are_related(name, new.name):
         return True
     # Of two names for a cluster that has changed, the surer one.
-    return bool(earlier.get("name_confidence", 1.0) >= getattr(new, "confidence", 0.0))
+    return bool(earlier.get("name_confidence", 1.0) >= new.confidence)
 
 
 def _are_related(word: str, other: str) -> bool:

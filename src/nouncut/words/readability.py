@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from functools import cache
 
-from nouncut.words.wordnet import VISIBLE_LEXICONS, Synset, all_glosses, hypernym_path
+from nouncut.words.wordnet import VISIBLE_LEXICONS, Synset, hypernym_path, mentions
 
 # Topics such as "animal" and "food" are good names; events such as "accident" are not.
 _GOOD_LEXICONS = frozenset(VISIBLE_LEXICONS) - {"event"} | {"Tops"}
@@ -20,8 +17,6 @@ _PER_FURTHER_WORD = 0.85
 _INVISIBLE = 0.25
 _TAXONOMIC = 0.01
 _TOKEN = re.compile(r"[a-z]+")
-# WordNet's table is ASCII. Twice as fast as finding tokens.
-_ONLY_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
 
 
 def readability(word: str, synset: Synset | None) -> float:
@@ -41,10 +36,3 @@ def readability(word: str, synset: Synset | None) -> float:
 def is_taxon(synset: Synset) -> bool:
     """Return whether a synset is a genus, a family or the like."""
     return any(step.id == TAXON for step in hypernym_path(synset))
-
-
-@cache
-def mentions() -> Mapping[str, int]:
-    """Return how often each word occurs in the glosses of WordNet's nouns."""
-    # About a million words of plain English, which makes a frequency list unnecessary.
-    return Counter(all_glosses().lower().translate(_ONLY_LETTERS).split())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TABLE = "data/wordnet-3.0-nouns.tsv.gz"
 _GLOSSES = "data/wordnet-3.0-glosses.txt.gz"
+_MENTIONS = "data/wordnet-3.0-mentions.tsv.gz"
 
 # WordNet's lexicographer files of nouns: broad topics, one per synset. "Tops" holds the words for
 # the topics themselves, such as "animal", "food" and "person".
@@ -155,9 +156,11 @@ def word_senses() -> Iterator[tuple[str, int, str]]:
             yield word, rank, id_
 
 
-def all_glosses() -> str:
-    """Return the glosses of all synsets, one per line."""
-    return _read(_GLOSSES)
+@cache
+def mentions() -> dict[str, int]:
+    """Return how often each word occurs in the glosses of all synsets."""
+    words, counts = (line.split("\t") for line in _read(_MENTIONS).split("\n"))
+    return dict(zip(words, map(int, counts), strict=True))
 
 
 def synsets_of(word: str) -> tuple[Synset, ...]:
