@@ -24,6 +24,19 @@ def test_the_embedded_model_is_not_passed_off_as_clip():
     assert "not CLIP" not in describe_model({"model": {"name": "ViT-B/32"}}).meaning
 
 
+@pytest.mark.parametrize(
+    ("weight", "words"), [(1.0, "looks and words"), (0.5, "more than words"), (0.0, "not words")]
+)
+def test_trust_is_one_sentence(weight, words):
+    facts = describe_model({"model": {"name": "mini"}, "noun_trust": {"weight": weight}})
+    assert words in facts.trust
+    assert facts.trust.count(".") == 1
+
+
+def test_trust_that_was_not_judged_is_not_mentioned():
+    assert describe_model({"model": {"name": "mini"}, "noun_trust": None}).trust == ""
+
+
 def test_settings_show_what_was_chosen(small_run):
     settings = dict(describe_settings(small_run.manifest))
     assert settings["Number of clusters"] == "3 (chosen automatically)"
