@@ -37,7 +37,7 @@ _FIRST_LIMIT = 64
 # All numbers up to this are tried; larger ones in steps of 6 %.
 _TRY_ALL, _STEP = 24, 0.06
 # Numbers with a smaller relative difference count as the same answer, or as the same scale.
-SAME_ANSWER, _SAME_SCALE = 0.1, 0.25
+_SAME_ANSWER, _SAME_SCALE = 0.1, 0.25
 # The mean margin of points without clusters is about this over the root of the number of clusters:
 # measured for two clusters; the root was chosen on synthetic data, and is generous for many.
 _CHANCE_MARGIN = 0.86
@@ -286,7 +286,7 @@ def _confidence(numbers: NDArray[np.intp], scores: NDArray[np.float64]) -> float
     prior = np.gradient(np.log(numbers)) if len(numbers) > 1 else np.ones(1)
     weights = prior * (scores / scores[best]) ** _SHARPNESS
     none = np.log(2) * (_NO_CLUSTERS / scores[best]) ** _SHARPNESS
-    near = np.abs(numbers - numbers[best]) <= SAME_ANSWER * numbers[best]
+    near = np.abs(numbers - numbers[best]) <= _SAME_ANSWER * numbers[best]
     return float(weights[near].sum() / (weights.sum() + none))
 
 

@@ -29,7 +29,7 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
-from nouncut.runs.matching import KeptNames, earlier_count, keep_count, keep_names
+from nouncut.runs.matching import KeptNames, earlier_count, keep_names
 from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
@@ -72,17 +72,17 @@ def group_as_before(
 
 
 def group_images(
-    collection: Collection, vocabulary: Vocabulary | None, job: Job, earlier: int | None = None
+    collection: Collection,
+    vocabulary: Vocabulary | None,
+    job: Job,
+    earlier: ClusterCount | None = None,
 ) -> Groups:
-    """Count clusters if needed, choose nouns, cluster the images and name the clusters.
-
-    The `earlier` number of clusters is kept where it is as good as the one that is found.
-    """
+    """Count clusters, unless an `earlier` run did, choose nouns, cluster and name the clusters."""
     n_clusters, count = job.settings.n_clusters, None
     # Without nouns, the fit itself counts, and searches neighbours once. Nouns depend on the
     # number of clusters, so it must be known before the graphs that they make are searched.
     if n_clusters == "auto" and vocabulary is not None:
-        count = keep_count(count_groups(collection, vocabulary, job), earlier)
+        count = earlier or count_groups(collection, vocabulary, job)
         n_clusters = count.n_clusters
     nouns = None if n_clusters == "auto" else choose_nouns(collection, vocabulary, n_clusters, job)
     with job.stage("clustering"):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nouncut import __version__
 from nouncut.compute.checks import warn_user
 from nouncut.errors import InputError
-from nouncut.method.count import SAME_ANSWER, ClusterCount
+from nouncut.method.count import ClusterCount
 from nouncut.runs.collection import Collection
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
@@ -93,10 +93,12 @@ def keep_names(
         return KeptNames(names)
 
 
-def earlier_count(directory: Path, collection: Collection, job: Job) -> int | None:
+def earlier_count(directory: Path, collection: Collection, job: Job) -> ClusterCount | None:
     """Return the number of clusters that the run in the directory has found.
 
-    None if there is no such run, or if it had other images, settings or another model.
+    None if there is no such run, or if it had other images, settings or another model. A few images
+    more or less hardly change how many kinds there are, but can tip the scale between two numbers
+    that are equally good.
     """
     try:
         run = open_run(directory)
@@ -107,25 +109,17 @@ def earlier_count(directory: Path, collection: Collection, job: Job) -> int | No
     is_same = run.manifest.get("settings") == job.settings.to_json()
     if not (is_same and _names_alike(run, collection, job.settings)):
         return None
-    if len(ids & now) < _SAME_IMAGES * len(ids | now) or not run.manifest.get("cluster_count"):
+    if len(ids & now) < _SAME_IMAGES * len(ids | now):
         return None
-    return int(run.manifest["n_clusters"])
+    return _read_count(run.manifest.get("cluster_count"))
 
 
-def keep_count(count: ClusterCount, earlier: int | None) -> ClusterCount:
-    """Return the earlier number of clusters where it is as good an answer as the new one.
-
-    It is if a candidate is so near to it that the two count as the same answer.
-    """
-    if earlier is None:
-        return count
-    near = [n for n, _ in count.candidates if abs(n - earlier) <= SAME_ANSWER * n]
-    if not near:
-        return count
-    scores = dict(count.candidates)
-    # The nearest of them gives its place and its score to the earlier number.
-    score = scores.pop(min(near, key=lambda n: abs(n - earlier)))
-    return replace(count, n_clusters=earlier, candidates=((earlier, score), *scores.items()))
+def _read_count(found: Any) -> ClusterCount | None:
+    try:
+        candidates = tuple((int(number), float(score)) for number, score in found["candidates"])
+        return ClusterCount(int(found["n_clusters"]), candidates, float(found["confidence"]))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def carry_names(
@@ -299,8 +293,8 @@ def _still_fits(new: ClusterName, earlier: Mapping[str, Any], overlap: float) ->
     if not name or _NUMBER.fullmatch(name):
         return False
     # A guess stays only where there is still nothing better.
-    if earlier.get("guess") and not new.guess:
-        return False
+    if earlier.get("guess"):
+        return new.guess
     words = {fold_word(word) for word in (new.name, *new.more_words)}
     if overlap >= _SAME_IMAGES or fold_word(name) in words or _are_related(name, new.name):
         return True
@@ -310,7 +304,7 @@ def _still_fits(new: ClusterName, earlier: Mapping[str, Any], overlap: float) ->
 
 def _are_related(word: str, other: str) -> bool:
     """Return whether a sense of one word is the same as, or above, a sense of the other."""
-    senses, others = synsets_of(word), synsets_of(other)
+    senses, others = (synsets_of(name.split(" (like ")[0]) for name in (word, other))
     above, others_above = broader_synsets(senses), broader_synsets(others)
     return any(s.id in others_above for s in senses) or any(s.id in above for s in others)
 
