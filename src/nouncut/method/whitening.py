@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from nouncut.compute.rows import Projection
 from nouncut.compute.threads import blas_threads
 
-# Clusters are as right with 96 to 256 components (``benchmarks/whitening.py``); fewer take less
-# time and memory.
+# From 96 components on, clusters are about as right (``benchmarks/whitening.py``); few take less time
+# and memory.
 N_COMPONENTS = 128
 # Components this much smaller than the first are rounding errors.
 _ROUNDING = 1e-6
