@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nouncut import cluster_images
+from nouncut.method.count import ClusterCount
 from nouncut.runs.matching import Match, keep_computed, match_clusters
 from nouncut.runs.renames import NAMES, describe_kept, write_names
 from nouncut.runs.run import open_run

@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from nouncut.compute.rows import Projection
 from nouncut.compute.threads import blas_threads
 
-# From 96 components on, clusters are about as right (``benchmarks/whitening.py``); few take less time
-# and memory.
+# From 96 components on, clusters are about as right (``benchmarks/whitening.py``), and few take
+# less time and memory.
 N_COMPONENTS = 128
 # Components this much smaller than the first are rounding errors.
 _ROUNDING = 1e-6
