@@ -31,6 +31,7 @@ from nouncut.runs.encode import ImageEncoding, Trial, visual_dim
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
 from nouncut.runs.looks import SeveralEncodings
+from nouncut.runs.naming import names_by_classes
 from nouncut.runs.sources import FeatureFile, Source
 from nouncut.runs.vocabulary import VocabularyEncoding
 from nouncut.words.evidence import IMAGES_PER_CLUSTER, MAX_THREADS
@@ -39,15 +40,15 @@ from nouncut.words.evidence import IMAGES_PER_CLUSTER, MAX_THREADS
 # that it suits any machine: the speed of such a product is measured.
 WORK = {
     # Libraries, WordNet, and the templates of the report.
-    "run": 100e9,
+    "run": 135e9,
     # Choosing nouns and names.
-    "word": 3e6,
+    "word": 1e6,
     # The map, tables, and the report without thumbnails.
-    "image": 15e6,
+    "image": 35e6,
     # Eigenvectors of the graph, and the cuts that are compared to find the number of clusters.
-    "image and eigenvector": 0.5e6,
+    "image and eigenvector": 0.34e6,
     # Neighbours are chosen while the products that find them are computed.
-    "multiplication": 0.8,
+    "multiplication": 0.4,
 }
 # Buffers that SciPy, BLAS and threads allocate when they are first used.
 BYTES_ONCE = 120 * 2**20
@@ -60,7 +61,7 @@ _LIKELY_CLUSTERS = 30
 # What names cost per cluster and word.
 _BYTES_PER_NAME = 32
 _SINGLE = 4
-_GEMM_SIZE, _SPEED_SECONDS = 512, 0.05
+_GEMM_SIZE, _SPEED_SECONDS = 512, 0.1
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class _Size(NamedTuple):
     visual_dim: int
     text_dim: int
     n_words: int
+    n_naming_words: int  # That names are chosen from; none if the model knows its classes.
     n_nouns: int
     n_prompts: int
     n_clusters: int
@@ -195,7 +197,7 @@ def _size(
     n_vectors = min(MAX_CLUSTERS, n_images // 5) if asked == "auto" else n_clusters
     if model is None:
         width = source.features.shape[1] if isinstance(source, FeatureFile) else 0
-        return _Size(n_images, width, 0, 0, 0, 0, n_clusters, n_vectors)
+        return _Size(n_images, width, 0, 0, 0, 0, 0, n_clusters, n_vectors)
     n_words = len(words.words) if words else 0
     # TAC's filter keeps five nouns per centre; there are three centres per cluster, or one per 300
     # images.
@@ -205,6 +207,7 @@ def _size(
         encoding.visual_dim if encoding else visual_dim(model.encoder),
         model.encoder.text_dim,
         n_words,
+        0 if names_by_classes(model.encoder, job.settings) else n_words,
         n_nouns,
         len(job.settings.prompts),
         n_clusters,
@@ -254,9 +257,9 @@ def _peak(
     # The footprint counts the features; those of a file are in memory already.
     fit = needed.most - (features if isinstance(source, FeatureFile) else 0)
     # Copies of the vocabulary: the mean over prompts, distinct words, and these transposed.
-    names = 2 * features + 3 * vocabulary
     at_once = IMAGES_PER_CLUSTER * min(MAX_THREADS, n_threads)
-    names += size.n_words * (at_once * _SINGLE + size.n_clusters * _BYTES_PER_NAME)
+    per_word = (3 * size.text_dim + at_once) * _SINGLE + size.n_clusters * _BYTES_PER_NAME
+    names = 2 * features + size.n_naming_words * per_word
     later = BYTES_ONCE + vocabulary + max(fit, names)
     return max(peak_memory() or 0, now + encode, now + later)
 

@@ -13,6 +13,7 @@ from nouncut.compute.threads import count_threads
 from nouncut.models.encoder import Encoder
 from nouncut.runs.collection import Collection
 from nouncut.runs.job import Job
+from nouncut.runs.settings import Settings
 from nouncut.runs.vocabulary import Vocabulary
 from nouncut.words.backoff import CLASSIFIER, NOUNS
 from nouncut.words.cluster_names import ClusterName, group_name, name_clusters
@@ -41,7 +42,7 @@ def name_groups(
     """Name the clusters of a collection; by the words that the user asks for, if any."""
     if vocabulary is None or collection.semantic is None or collection.model is None:
         return [ClusterName(group_name(c), (), "", 0.0) for c in range(n_clusters)]
-    if job.settings.vocabulary is not None or job.settings.lexicons != VISIBLE_LEXICONS:
+    if asks_for_words(job.settings):
         return name_clusters(
             labels,
             collection.semantic,
@@ -51,10 +52,20 @@ def name_groups(
             progress=job.progress,
         )
     encoder = collection.model.encoder
-    synsets = encoder.known_synsets()
-    if synsets and collection.rows is not None:
+    if names_by_classes(encoder, job.settings) and collection.rows is not None:
+        synsets = encoder.known_synsets()
         return _name_by_classes(labels, n_clusters, collection, encoder, synsets, job)
     return _name_by_nouns(labels, n_clusters, collection.semantic, vocabulary, encoder, job)
+
+
+def asks_for_words(settings: Settings) -> bool:
+    """Tell whether names are to come from words that the user has chosen."""
+    return settings.vocabulary is not None or settings.lexicons != VISIBLE_LEXICONS
+
+
+def names_by_classes(encoder: Encoder, settings: Settings) -> bool:
+    """Tell whether names come from the model's own classes."""
+    return bool(encoder.known_synsets()) and not asks_for_words(settings)
 
 
 def _name_by_classes(
