@@ -232,6 +232,7 @@ class NTKSpectralClustering(
         noun_features: ArrayLike | Sequence[ArrayLike] | None = None,
         semantic_features: ArrayLike | None = None,
         nouns: Sequence[str] | None = None,
+        earlier_labels: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Cluster images.
@@ -252,6 +253,10 @@ class NTKSpectralClustering(
             Image features in the space of the nouns, if that is not the space of X.
         nouns : sequence of str, optional
             The words behind the rows of `noun_features`.
+        earlier_labels : array-like of shape (n_images,), optional
+            Labels of an earlier fit to mostly the same images, -1 for new images. They stay unless
+            another cut is clearly better. Only for ``assign_labels="merge"`` and the same number of
+            clusters.
         progress : callable, optional
             Called with the stage, the number of steps done and their total, from several threads.
             See `nouncut.compute.progress.ProgressLine`.
@@ -262,7 +267,7 @@ class NTKSpectralClustering(
             The fitted estimator.
         """
         check_parameters(self.get_params(deep=False))
-        options = self._options(progress)
+        options = self._options(progress, earlier_labels)
         # One BLAS thread: the last digits of its products depend on the number of threads.
         with blas_threads(1):
             if self.affinity == "precomputed":
@@ -380,7 +385,7 @@ class NTKSpectralClustering(
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def _options(self, progress: Progress | None) -> FitOptions:
+    def _options(self, progress: Progress | None, earlier: ArrayLike | None) -> FitOptions:
         return FitOptions(
             n_neighbors=None if self.n_neighbors == "auto" else self.n_neighbors,
             neighbors=self.neighbors,
@@ -395,6 +400,7 @@ class NTKSpectralClustering(
             rng=check_random_state(self.random_state),
             n_threads=count_threads(self.n_jobs),
             progress=progress,
+            earlier_labels=None if earlier is None else np.asarray(earlier),
         )
 
     def _temperature(self, prompts: list[NDArray[np.float32]]) -> float | None:

@@ -30,7 +30,7 @@ from nouncut.method.graphs import (
     normalized_mean,
     symmetric_graphs,
 )
-from nouncut.method.inputs import check_size, warn_of_excluded
+from nouncut.method.inputs import check_earlier_labels, check_size, warn_of_excluded
 from nouncut.method.kernel import Kernel, shifted_features
 from nouncut.method.labels import (
     assign_labels,
@@ -65,6 +65,7 @@ class FitOptions:
     rng: np.random.RandomState
     n_threads: int
     progress: Progress | None
+    earlier_labels: NDArray[Any] | None = None  # -1 for new images
 
 
 @dataclass(frozen=True)
@@ -99,17 +100,21 @@ def fit_images(kernel: Kernel, n_clusters: int | str, options: FitOptions) -> Fi
     """Cluster images by their kernels; copies of an image are one node of the graphs."""
     originals = find_originals(*kernel.rows)
     distinct = np.unique(originals)
+    check_earlier_labels(options.earlier_labels, len(originals))
     wanted = check_size(len(originals), len(distinct), n_clusters, options.n_neighbors)
     if options.ensemble == "prompt_mean" and kernel.prompts:
         kernel = kernel._replace(prompts=[np.mean(kernel.prompts, axis=0)])
     if len(distinct) < len(originals):
         kernel = kernel.take(distinct)
+        if options.earlier_labels is not None:
+            options = replace(options, earlier_labels=options.earlier_labels[distinct])
     return _with_copies(_fit_distinct(kernel, wanted, options), originals)
 
 
 def fit_graph(graph: csr_array, n_clusters: int | str, options: FitOptions) -> Fit:
     """Cluster the images of a symmetric graph."""
     n_images, count = graph.shape[0], None
+    check_earlier_labels(options.earlier_labels, n_images)
     wanted = check_size(n_images, n_images, n_clusters, None)
     if wanted is None:
         count = _count([graph], options)
@@ -276,17 +281,18 @@ def _cut(found: ImageGraphs, options: FitOptions) -> _CutImages:
     )
     labels = None
     if n_pieces > n_clusters:
-        ensemble, labels = _merge(ensemble, n_clusters, options.n_threads)
+        earlier = None if options.earlier_labels is None else options.earlier_labels[images]
+        ensemble, labels = _merge(ensemble, n_clusters, options.n_threads, earlier)
     return _CutImages(images, isolated, np.stack(degrees), ensemble, labels)
 
 
 def _merge(
-    ensemble: Ensemble, n_clusters: int, n_threads: int
+    ensemble: Ensemble, n_clusters: int, n_threads: int, earlier: NDArray[Any] | None
 ) -> tuple[Ensemble, NDArray[np.intp]]:
     """Join the pieces of a fine cut; keep one column of its eigenvectors per cluster."""
     cut = ensemble.cut
     values, vectors = cut.eigenpairs
-    labels = merge_labels(cut.graph, vectors, n_clusters, n_threads)
+    labels = merge_labels(cut.graph, vectors, n_clusters, n_threads, earlier)
     axes = separating_axes(vectors, labels, n_clusters)
     cut = cut._replace(eigenpairs=Eigenpairs(values[:n_clusters], axes))
     return ensemble._replace(cut=cut), labels

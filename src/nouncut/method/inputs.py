@@ -156,6 +156,15 @@ def check_size(
     return int(min(n_distinct, n_clusters))
 
 
+def check_earlier_labels(labels: NDArray[Any] | None, n_images: int) -> None:
+    """Raise an error unless there is one whole number per image, or nothing at all."""
+    if labels is not None and (labels.shape != (n_images,) or labels.dtype.kind not in "iu"):
+        raise ParameterError(
+            f"`earlier_labels` must be {n_images:,} whole numbers, one per image and -1 for new "
+            f"images; got an array of {labels.dtype} and shape {labels.shape}."
+        )
+
+
 def check_graph(graph: Any) -> csr_array:
     """Check a precomputed graph, and drop its diagonal."""
     rows, columns = graph.shape

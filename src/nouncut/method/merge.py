@@ -15,13 +15,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.compute.rows import label_matrix, unit_rows
-from nouncut.method.labels import assign_labels, cluster_sums, order_by_size
+from nouncut.method.labels import (
+    assign_labels,
+    cluster_centers,
+    cluster_sums,
+    nearest_center,
+    order_by_size,
+)
 
 # Pieces per cluster, the most pieces beyond the clusters, and the fewest images per piece.
 _PIECES, _MOST_EXTRA, _IMAGES_PER_PIECE = 3, 100, 5
 # Edges between two pieces, divided by this power of their volumes. The normalised cut's 1/2 joins
 # every small piece to a large one; average linkage's 1 joins small pieces with each other.
 _LINKAGE = 0.75
+# An earlier cut stays unless a new one keeps this much more information.
+_CLEARLY_MORE = 0.02
 # Most labels settle in two rounds.
 _ROUNDS = 3
 
@@ -47,19 +55,39 @@ def count_pieces(n_images: int, n_clusters: int) -> int:
 
 
 def merge_labels(
-    graph: csr_array, vectors: NDArray[Any], n_clusters: int, n_threads: int = 1
+    graph: csr_array,
+    vectors: NDArray[Any],
+    n_clusters: int,
+    n_threads: int = 1,
+    earlier: NDArray[Any] | None = None,
 ) -> NDArray[np.intp]:
     """Label images by the better of two cuts of a normalised graph.
 
     One has as many eigenvectors as clusters; the other joins the pieces of a cut with all
     eigenvectors. The better one has the larger product of the entropy of its cluster sizes and the
-    share of the edges within clusters.
+    share of the edges within clusters. `earlier` labels, -1 for new images, stay unless the better
+    cut is clearly better.
     """
     plain = assign_labels(vectors[:, :n_clusters], n_threads=n_threads)
     pieces = assign_labels(vectors, "cluster_qr", n_threads=n_threads)
     joined = join_pieces(graph, pieces).labels(pieces, n_clusters)
     cuts = [settle_labels(graph, labels) for labels in (plain, joined)]
-    return order_by_size(max(cuts, key=lambda labels: _kept_information(graph, labels)))
+    best = max(cuts, key=lambda labels: _kept_information(graph, labels))
+    if earlier is not None and len(np.unique(earlier[earlier >= 0])) == n_clusters:
+        stayed = settle_labels(graph, _continue_labels(vectors, earlier))
+        enough = (1 - _CLEARLY_MORE) * _kept_information(graph, best)
+        best = stayed if _kept_information(graph, stayed) >= enough else best
+    return order_by_size(best)
+
+
+def _continue_labels(vectors: NDArray[Any], earlier: NDArray[Any]) -> NDArray[np.intp]:
+    """Count earlier labels from 0, and give new images the label of the nearest centre."""
+    directions, known = unit_rows(vectors), earlier >= 0
+    labels = np.empty(len(earlier), dtype=np.intp)
+    labels[known] = np.unique(earlier[known], return_inverse=True)[1]
+    centers = cluster_centers(directions[known], labels[known])
+    labels[~known] = nearest_center(directions[~known], centers)
+    return labels
 
 
 def size_entropy(labels: NDArray[np.intp]) -> float:

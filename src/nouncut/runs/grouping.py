@@ -29,7 +29,7 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
-from nouncut.runs.matching import KeptNames, earlier_count, keep_names
+from nouncut.runs.matching import EarlierGroups, KeptNames, earlier_groups, keep_names
 from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
@@ -65,8 +65,8 @@ def group_as_before(
     directory: Path, collection: Collection, vocabulary: Vocabulary | None, job: Job
 ) -> tuple[Groups, KeptNames]:
     """Cluster images and name the clusters, after the run in the directory if there is one."""
-    before = earlier_count(directory, collection, job)
-    groups = group_images(collection, vocabulary, job, before)
+    earlier = earlier_groups(directory, collection, job)
+    groups = group_images(collection, vocabulary, job, earlier)
     names = keep_names(directory, collection, groups.model.labels_, groups.names, job)
     return replace(groups, names=names.computed), names
 
@@ -75,18 +75,18 @@ def group_images(
     collection: Collection,
     vocabulary: Vocabulary | None,
     job: Job,
-    earlier: ClusterCount | None = None,
+    earlier: EarlierGroups,
 ) -> Groups:
     """Count clusters, unless an `earlier` run did, choose nouns, cluster and name the clusters."""
     n_clusters, count = job.settings.n_clusters, None
     # Without nouns, the fit itself counts, and searches neighbours once. Nouns depend on the
     # number of clusters, so it must be known before the graphs that they make are searched.
-    if n_clusters == "auto" and vocabulary is not None:
-        count = earlier or count_groups(collection, vocabulary, job)
+    if n_clusters == "auto" and (earlier.count or vocabulary is not None):
+        count = earlier.count or count_groups(collection, vocabulary, job)
         n_clusters = count.n_clusters
     nouns = None if n_clusters == "auto" else choose_nouns(collection, vocabulary, n_clusters, job)
     with job.stage("clustering"):
-        model = _fit(collection, nouns, n_clusters, job)
+        model = _fit(collection, nouns, n_clusters, earlier.labels, job)
         membership = cluster_membership(
             model.embedding_,
             model.cluster_centers_,
@@ -149,6 +149,7 @@ def _fit(
     collection: Collection,
     nouns: PositiveNouns | None,
     n_clusters: int | Literal["auto"],
+    earlier_labels: NDArray[np.intp] | None,
     job: Job,
 ) -> NTKSpectralClustering:
     tau = _tau(collection, job)
@@ -162,12 +163,13 @@ def _fit(
         n_jobs=job.n_jobs,
     )
     if nouns is None:
-        return model.fit(collection.visual, progress=job.progress)
+        return model.fit(collection.visual, earlier_labels=earlier_labels, progress=job.progress)
     return model.fit(
         collection.visual,
         semantic_features=None if _shares_space(collection) else collection.semantic,
         noun_features=nouns.features,
         nouns=nouns.words,
+        earlier_labels=earlier_labels,
         progress=job.progress,
     )
 

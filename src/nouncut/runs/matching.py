@@ -51,6 +51,14 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True)
+class EarlierGroups:
+    """How many clusters an earlier run found, if it was not told, and the images' labels there."""
+
+    count: ClusterCount | None = None
+    labels: NDArray[np.intp] | None = None  # -1 for new images
+
+
+@dataclass(frozen=True)
 class KeptNames:
     """Names of new clusters: the computed ones, and by number those that a person gave.
 
@@ -93,25 +101,26 @@ def keep_names(
         return KeptNames(names)
 
 
-def earlier_count(directory: Path, collection: Collection, job: Job) -> ClusterCount | None:
-    """Return the number of clusters that the run in the directory has found.
+def earlier_groups(directory: Path, collection: Collection, job: Job) -> EarlierGroups:
+    """Return the clusters that the run in the directory has found.
 
-    None if there is no such run, or if it had other images, settings or another model. A few images
-    more or less hardly change how many kinds there are, but can tip the scale between two numbers
+    Empty if there is no such run, or if it had other images, settings or another model. A few
+    images more or less hardly change which kinds there are, but can tip the scale between two cuts
     that are equally good.
     """
     try:
         run = open_run(directory)
-        ids = set(run_identities(run))
+        label_of = dict(zip(run_identities(run), run.labels.tolist(), strict=True))
     except InputError:
-        return None
-    now = set(_identities(collection.images))
+        return EarlierGroups()
+    ids = _identities(collection.images)
     is_same = run.manifest.get("settings") == job.settings.to_json()
     if not (is_same and _names_alike(run, collection, job.settings)):
-        return None
-    if len(ids & now) < _SAME_IMAGES * len(ids | now):
-        return None
-    return _read_count(run.manifest.get("cluster_count"))
+        return EarlierGroups()
+    if len(label_of.keys() & set(ids)) < _SAME_IMAGES * len(label_of.keys() | set(ids)):
+        return EarlierGroups()
+    labels = np.array([label_of.get(image, -1) for image in ids], dtype=np.intp)
+    return EarlierGroups(_read_count(run.manifest.get("cluster_count")), labels)
 
 
 def _read_count(found: Any) -> ClusterCount | None:
