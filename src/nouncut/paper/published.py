@@ -19,6 +19,7 @@ TableName = Literal[
     "fine",
     "shift",
     "leak",
+    "wilcoxon",
     "time",
 ]
 ParameterName = Literal["tau", "q", "mu", "lambda"]

@@ -5,8 +5,14 @@ import pytest
 from nouncut.errors import ModelError
 from nouncut.paper import optional_packages
 from nouncut.paper.bench.benchmark import Benchmark, Plan, fill_table, measure_times, run_benchmark
+from nouncut.paper.bench.columns import DataColumn
 from nouncut.paper.bench.write_tables import times_markdown
 from nouncut.paper.tables.paper_tables import keep_methods, method_layout, table_layout
+from nouncut.paper.tables.score_table import Column
+
+
+def column(dataset, title="colours"):
+    return DataColumn.of_one(Column(title), dataset)
 
 
 def plan(setup, layout, **options):
@@ -16,7 +22,7 @@ def plan(setup, layout, **options):
 def fill(setup, colours, layout, **options):
     """Fill a table and return it with the numbers of computed and kept results."""
     found = Benchmark()
-    table = fill_table(plan(setup, layout, **options), [colours], setup, found)
+    table = fill_table(plan(setup, layout, **options), [column(colours)], setup, found)
     return table, (found.n_computed, found.n_kept)
 
 
@@ -51,10 +57,10 @@ def test_the_leak_table_runs_both_vocabularies(setup, colours):
 
 def test_times_are_measured_by_stage_and_kept(setup, colours):
     timed = plan(setup, table_layout("time"), seeds=1)
-    (times,) = measure_times(timed, [colours], setup)
+    (times,) = measure_times(timed, [column(colours)], setup)
     assert (times.n_images, times.n_clusters) == (45, 3)
     assert all(seconds > 0 for seconds in times.seconds.values())
-    assert list(measure_times(timed, [colours], setup)) == [times]
+    assert list(measure_times(timed, [column(colours)], setup)) == [times]
     assert "published, A100" in times_markdown([times])
 
 

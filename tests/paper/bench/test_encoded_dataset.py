@@ -30,10 +30,11 @@ def test_nouns_are_chosen_by_the_training_part_and_kept(setup, colours):
 
 
 def test_without_class_names_no_noun_is_a_class(setup, colours):
-    problem = EncodedDataset(colours, setup).problem(0, "without class names")
-    # red, green, blue, and the plural "reds".
-    assert len(problem.candidates) == len(setup.words) - 4
-    assert {"red", "reds", "green", "blue"}.isdisjoint(kept_nouns(setup)[0])
+    encoded = EncodedDataset(colours, setup)
+    assert len(encoded.problem(0, "without class names").candidates) == len(setup.words) - 3
+    assert {"red", "green", "blue"}.isdisjoint(kept_nouns(setup)[0])
+    # The plural "reds" too.
+    assert len(encoded.problem(0, "without related words").candidates) == len(setup.words) - 4
 
 
 def test_facts_change_with_all_that_decides_a_result(tmp_path, setup, make):

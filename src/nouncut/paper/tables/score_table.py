@@ -77,9 +77,7 @@ class Table:
         )
 
 
-def build_table(
-    layout: Layout, model: str, columns: Sequence[Column], measured: Measured
-) -> Table:
+def build_table(layout: Layout, model: str, columns: Sequence[Column], measured: Measured) -> Table:
     """Put measured values beside published ones; rows without any value are left out."""
     backbone = find_backbone(model, layout)
     titles = [column.title for column in columns]
@@ -95,7 +93,9 @@ def build_table(
             for metric in METRICS
         }
         if len(titles) > 1:
-            cells |= {(AVERAGE.title, metric): _average(cells, titles, metric) for metric in METRICS}
+            cells |= {
+                (AVERAGE.title, metric): _average(cells, titles, metric) for metric in METRICS
+            }
         seconds = [result.seconds for title in titles for result in results[title]]
         if any(cell.measured or cell.published is not None for cell in cells.values()):
             rows.append(TableRow(row, cells, float(np.mean(seconds)) if seconds else None))
