@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+SYNSETS = ("n01440764", "n01443537", "n01484850")
 MAKERS = Path(__file__).parents[1] / "paper" / "conftest.py"
 # Those that train a network take seconds each.
 QUICK = "clip-zero-shot,clip-kmeans,tac-kmeans,ours"
@@ -28,6 +29,20 @@ def pets(tmp_path_factory, draw) -> Path:
     root = tmp_path_factory.mktemp("folders") / "my pets"
     for number, name in enumerate(("cat", "dog", "rose")):
         draw(root / name, range(number, 60, 4))
+    return root
+
+
+@pytest.fixture(scope="module")
+def imagenets(tmp_path_factory) -> Path:
+    """Return a folder with a tiny ImageNet and its variants in their official layouts."""
+    root = tmp_path_factory.mktemp("imagenets")
+    make = runpy.run_path(str(MAKERS))
+    make["make_imagenet"](root, *SYNSETS)
+    for part in ("gaussian_noise/1", "fog/3"):
+        make["make_folders"](root / "ImageNet-C" / part, *SYNSETS, n=11)
+    v2 = root / "imagenetv2-matched-frequency-format-val"
+    make["make_folders"](v2, "0", "1", "2", n=11)
+    make["make_folders"](root / "sketch", *SYNSETS, n=11)
     return root
 
 
@@ -84,13 +99,91 @@ def scores(folder: Path) -> list[tuple[str, ...]]:
     return [(row["method"], row["dataset"], row["metric"], row["mean"]) for row in rows]
 
 
-def test_times_and_leaks(nouncut, tiny_clip, pets, words):
+def header(out: str) -> str:
+    return next(line for line in out.splitlines() if line.startswith("|"))
+
+
+def test_domain_shift_needs_no_names(nouncut, tiny_clip, imagenets, words):
+    common = ("--data-root", imagenets, "--table", "shift", "--methods", "ours,tac-kmeans")
+    common += ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--output", "out")
+    ended = nouncut("bench", *common)
+    assert "| ImageNet-C gaussian_noise/1 NMI | published |" in header(ended.out)
+    assert "ImageNet-V2 ACC" in header(ended.out)
+    ours = {
+        (row["dataset"], row["metric"]): row
+        for row in read_csv(nouncut.folder / "out/shift-tiny.csv")
+        if row["method"] == "ours"
+    }
+    assert ours["ImageNet-C gaussian_noise/1", "ACC"]["published"] == "44.0"
+    assert ours["Average", "ACC"]["published"]
+    everything = nouncut("bench", "imagenet-c/all", "imagenet-c/fog/3", *common)
+    assert "2 results computed, 4 were there already" in everything.err
+    assert "| ImageNet-C (mean of 2 of 75) NMI |" in header(everything.out)
+    own = nouncut("bench", "imagenet-c", *common, "--shift-nouns", "own")
+    assert "2 results computed, 0 were there already" in own.err
+
+
+def test_domain_shift_without_imagenet_names_the_remedy(nouncut, imagenets):
+    (nouncut.folder / "sketch").symlink_to(imagenets / "sketch")
+    ended = nouncut("bench", "imagenet-s", "--data-root", ".", code=3)
+    said = " ".join(ended.err.split())
+    assert "ImageNet-1K is not in" in said
+    assert "Or set --shift-nouns to own" in said
+
+
+def test_two_folders_of_one_name_have_two_columns(nouncut, tiny_clip, draw, words):
+    for place in ("home", "work"):
+        for number, name in enumerate(("cat", "dog", "rose")):
+            draw(nouncut.folder / place / "photos" / name, range(number, 60, 4))
     common = ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--quick-nouns")
-    times = nouncut("bench", pets, "--table", "time", *common)
-    assert "| my pets | tiny | 45 | 3 |" in times.out
-    assert "A100" in times.out
+    ended = nouncut("bench", "home/photos", "work/photos", "--methods", "clip-kmeans", *common)
+    assert "| home/photos NMI |" in header(ended.out)
+    assert "| work/photos NMI |" in header(ended.out)
+
+
+def test_times_by_stage(nouncut, tiny_clip, pets, words):
+    common = ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--quick-nouns")
+    ended = nouncut("bench", pets, "--table", "time", *common)
+    stages = "graphs (s) | diffusion (s) | eigenvectors (s) | labels (s)"
+    assert header(ended.out) == f"| data set | model | images | clusters | {stages} |"
+    assert "| my pets | tiny | 45 | 3 |" in ended.out
+    assert "| ImageNet-1K (published, A100) | ViT-B/32 | 50,000 | 1,000 | 66 | 492 | 216 |" in (
+        ended.out
+    )
+
+
+def test_leaks_and_single_prompts(nouncut, tiny_clip, pets, words):
+    common = ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1)
     leak = nouncut("bench", pets, "--table", "leak", *common)
     assert "| WordNet w/o ground-truth class name |" in leak.out
+    assert "2 results computed" in leak.err
+    related = nouncut("bench", pets, "--table", "leak", "--leak-words", "related", *common)
+    assert "| WordNet w/o class names, plurals and synonyms |" in related.out
+    assert "1 results computed, 1 were there already" in related.err
+    prompts = ("bench", pets, "--table", "prompts", "--methods", "tac-kmeans-prompt-1,tac-kmeans")
+    assert "2 results computed" in nouncut(*prompts, *common).err
+    shared = nouncut(*prompts, "--prompt-nouns", "all", *common)
+    assert "1 results computed, 1 were there already" in shared.err
+
+
+def test_significance_without_data_and_with(nouncut, tiny_clip, pets, draw, words):
+    published = nouncut("bench", "--table", "wilcoxon")
+    assert "| SIC | 0.0039 | 0.0391 |" in published.out
+    assert "| GradNorm | - | 0.4688 |" in published.out
+    assert "Nothing is measured here." in published.out
+    for number, name in enumerate(("cat", "dog", "rose")):
+        draw(nouncut.folder / "plants" / name, range(number + 60, 120, 4))
+    common = ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--quick-nouns")
+    few = ("--methods", "ours,clip-kmeans", "--neighbors", "mutual", "--table", "wilcoxon")
+    measured = nouncut("bench", pets, "plants", *few, *common)
+    assert "| ours against | p, printed | p, from the paper's NMI | p, measured (tiny) |" in (
+        measured.out
+    )
+    assert "measured of 2." in measured.out
+    (row,) = read_csv(nouncut.folder / "nouncut-bench/p-values.csv")
+    assert (row["title"], row["n_measured"]) == ("CLIP (KMeans)", "2")
+    assert 0 < float(row["measured"]) <= 1
+    assert "| my pets NMI |" in measured.out
 
 
 def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
@@ -116,6 +209,7 @@ def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
             "--methods has 'hers'",
         ),
         ((), 2, "Name a data set or a folder"),
+        ((".", "--vocabulary", "all"), 2, "--vocabulary must be wordnet, visible or a .txt"),
         (("--table", "rad", "--methods", "clip-kmeans", "."), 2, "tac-kmeans"),
     ],
 )

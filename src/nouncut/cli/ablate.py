@@ -70,13 +70,12 @@ def ablate(
             save_convergence,
             save_curve,
         )
-        from nouncut.paper.bench.setup import load_setup
+        from nouncut.paper.bench.setup import load_setup, load_words
 
         check_matplotlib()
+        words = load_words(vocabulary)
         dataset = load_single(data, data_root, shift_nouns)
-        setup = load_setup(
-            model, output, vocabulary=vocabulary, quick_nouns=quick_nouns, progress=bars
-        )
+        setup = load_setup(model, output, words, quick_nouns=quick_nouns, progress=bars)
         encoded = EncodedDataset(dataset, setup)
         written = []
         for parameter in [vary] if vary else PARAMETERS:

@@ -24,7 +24,7 @@ from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.columns import DataColumn, ShiftNouns, load_columns
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
 from nouncut.paper.bench.output_folder import ResultFolder
-from nouncut.paper.bench.setup import BenchSetup, load_setup
+from nouncut.paper.bench.setup import BenchSetup, load_setup, load_words
 from nouncut.paper.bench.stage_times import STAGES, run_stages
 from nouncut.paper.optional_packages import require_package
 from nouncut.paper.published import DEFAULT_BACKBONE
@@ -89,12 +89,13 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
         return found
     _check_torch(plan.layout)
     # Before a model is loaded: missing files are common, and loading takes time.
+    words = load_words(plan.vocabulary)
     columns = load_columns(plan.data, plan.data_root, plan.shift_nouns)
     for model in plan.models:
         setup = load_setup(
             model,
             plan.output,
-            vocabulary=plan.vocabulary,
+            words,
             quick_nouns=plan.quick_nouns,
             neighbors=plan.neighbors,
             progress=progress,

@@ -83,17 +83,16 @@ class BenchSetup:
 def load_setup(
     model: str,
     output: Path,
+    words: Sequence[str],
     *,
-    vocabulary: str = "wordnet",
     quick_nouns: bool = False,
     neighbors: Symmetry = "union",
     progress: Progress = silent,
 ) -> BenchSetup:
-    """Load a model and a vocabulary: the paper's, another by name, or a file of words."""
-    words = tuple(load_words(vocabulary))
+    """Load a model."""
     encoder = load_encoder(model).encoder
     templates = filter_templates(encoder, quick_nouns)
-    return BenchSetup(encoder, words, templates, FeatureStore(), output, progress, neighbors)
+    return BenchSetup(encoder, tuple(words), templates, FeatureStore(), output, progress, neighbors)
 
 
 def load_words(vocabulary: str) -> list[str]:
