@@ -107,14 +107,14 @@ def test_domain_shift_needs_no_names(nouncut, tiny_clip, imagenets, words):
     common = ("--data-root", imagenets, "--table", "shift", "--methods", "ours,tac-kmeans")
     common += ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--output", "out")
     ended = nouncut("bench", *common)
-    assert "| ImageNet-C gaussian_noise/1 NMI | published |" in header(ended.out)
+    assert "| ImageNet-C/gaussian_noise/1 NMI | published |" in header(ended.out)
     assert "ImageNet-V2 ACC" in header(ended.out)
     ours = {
         (row["dataset"], row["metric"]): row
         for row in read_csv(nouncut.folder / "out/shift-tiny.csv")
         if row["method"] == "ours"
     }
-    assert ours["ImageNet-C gaussian_noise/1", "ACC"]["published"] == "44.0"
+    assert ours["ImageNet-C/gaussian_noise/1", "ACC"]["published"] == "44.0"
     assert ours["Average", "ACC"]["published"]
     everything = nouncut("bench", "imagenet-c/all", "imagenet-c/fog/3", *common)
     assert "2 results computed, 4 were there already" in everything.err
@@ -211,6 +211,7 @@ def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
         ((), 2, "Name a data set or a folder"),
         ((".", "--vocabulary", "all"), 2, "--vocabulary must be wordnet, visible or a .txt"),
         (("--table", "rad", "--methods", "clip-kmeans", "."), 2, "tac-kmeans"),
+        (("--table", "wilcoxon", "--methods", "sic"), 2, "--methods needs ours and another"),
     ],
 )
 def test_what_is_wrong_is_said(nouncut, arguments, code, words):

@@ -222,7 +222,7 @@ def test_columns_are_told_apart_by_their_titles():
     """Two data sets that the paper calls the same, or not at all, keep their own scores."""
     layout = table_layout("shift")
     ours = layout.rows[-1]
-    columns = [Column("ImageNet-C gaussian_noise/1", "ImageNet-C"), Column("ImageNet-C fog/3")]
+    columns = [Column("ImageNet-C/gaussian_noise/1", "ImageNet-C"), Column("ImageNet-C/fog/3")]
     measured = {
         (column.title, ours): [Result(score, score, score, seconds=1.0)]
         for column, score in zip(columns, (0.5, 0.25), strict=True)
@@ -233,8 +233,8 @@ def test_columns_are_told_apart_by_their_titles():
     assert [cell.mean for cell in found] == [50, 25, 37.5]
     assert [cell.published for cell in found] == [44.0, None, None]
     text = markdown(table)
-    assert "| ImageNet-C gaussian_noise/1 NMI | published |" in text
-    assert "| ImageNet-C fog/3 NMI | ImageNet-C fog/3 ACC |" in text
+    assert "| ImageNet-C/gaussian_noise/1 NMI | published |" in text
+    assert "| ImageNet-C/fog/3 NMI | ImageNet-C/fog/3 ACC |" in text
 
 
 def test_related_words_have_a_row_of_their_own():

@@ -117,7 +117,7 @@ def test_all_corruptions_are_one_mean_that_goes_on(setup, tmp_path, make):
     separate, n_computed = fill_columns(*names)
     assert n_computed == 12
     ours = separate.rows[-1].cells
-    assert ours["ImageNet-C snow/5", "ACC"].mean < ours["ImageNet-C fog/1", "ACC"].mean
+    assert ours["ImageNet-C/snow/5", "ACC"].mean < ours["ImageNet-C/fog/1", "ACC"].mean
     together, n_computed = fill_columns("imagenet-c/all")
     assert n_computed == 0
     assert together.datasets == ["ImageNet-C (mean of 3 of 75)"]
@@ -147,7 +147,10 @@ def test_a_single_prompt_chooses_its_own_nouns(setup, colours):
     assert len(list((setup.output / "nouns").iterdir())) == 3
 
 
-def test_mutual_neighbours_have_results_of_their_own(setup, colours):
+def test_mutual_neighbours_have_results_of_their_own(setup, colours, encoded):
+    problem = encoded.problem(0)
+    union, fewer = (fit_ours(replace(problem, neighbors=one), 0) for one in ("union", "mutual"))
+    assert fewer.graph_.nnz < union.graph_.nnz
     layout = keep_methods(table_layout("rad"), ["ours"])
     assert fill(setup, colours, layout, seeds=1)[1] == (1, 0)
     mutual = replace(setup, neighbors="mutual")

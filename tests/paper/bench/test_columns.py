@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nouncut.errors import InputError, ParameterError
-from nouncut.paper.bench.columns import load_columns, load_single
+from nouncut.paper.bench.columns import folder_titles, load_columns, load_single
 from nouncut.paper.tables.score_table import Column
 
 CLASSES = ("n01440764", "n01443537", "n01484850")
@@ -41,15 +45,29 @@ def test_folders_of_one_name_are_told_apart(tmp_path, make, monkeypatch):
     assert titles(load_columns(["b/photos"])) == ["photos"]
 
 
+PATHS = st.lists(st.sampled_from(["a", "b", "photos", "Average"]), min_size=1, max_size=4)
+
+
+@given(st.lists(PATHS, min_size=1, max_size=6, unique_by=tuple))
+def test_titles_of_folders_are_distinct_and_short(parts):
+    folders = [Path("/", *one) for one in parts]
+    titles = folder_titles(folders, ["Average"])
+    assert len({*titles, "Average"}) == len(folders) + 1
+    for folder, title in zip(folders, titles, strict=True):
+        assert str(folder).endswith(title)
+        if [one.name for one in folders].count(folder.name) == 1 and folder.name != "Average":
+            assert title == folder.name
+
+
 def test_corruptions_of_imagenet_c_are_data_sets_of_their_own(root):
     columns = load_columns(["imagenet-c", "imagenet-c/fog/3", "imagenet-c/gaussian_noise/1"], root)
     assert [one.column for one in columns] == [
-        Column("ImageNet-C gaussian_noise/1", "ImageNet-C"),
-        Column("ImageNet-C fog/3", None),
+        Column("ImageNet-C/gaussian_noise/1", "ImageNet-C"),
+        Column("ImageNet-C/fog/3", None),
     ]
     assert [parts(one) for one in columns] == [
-        ["ImageNet-C gaussian_noise/1"],
-        ["ImageNet-C fog/3"],
+        ["ImageNet-C/gaussian_noise/1"],
+        ["ImageNet-C/fog/3"],
     ]
 
 
@@ -57,7 +75,7 @@ def test_all_of_imagenet_c_is_one_column(root):
     (column,) = load_columns(["imagenet-c/all"], root)
     # Saturation is one of the extra corruptions.
     assert column.column == Column("ImageNet-C (mean of 2 of 75)", None)
-    assert parts(column) == ["ImageNet-C gaussian_noise/1", "ImageNet-C fog/3"]
+    assert parts(column) == ["ImageNet-C/gaussian_noise/1", "ImageNet-C/fog/3"]
     with pytest.raises(ParameterError, match=r"is 2 data sets. Name one: imagenet-c/gaussian"):
         load_single("imagenet-c/all", root)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -46,11 +47,13 @@ def load_columns(
 ) -> list[DataColumn]:
     """Load data sets by name or folder; those that are named twice have one column."""
     named = list({one.id: one for one in (_find(text, data_root) for text in data)}.values())
-    titles = _distinct_titles(named)
+    folders = [one.folder for one in named if one.folder]
+    reserved = {AVERAGE.title, *(one.title for one in named if not one.folder)}
+    titles = dict(zip(folders, folder_titles(folders, reserved), strict=True))
     loader = _Loader(data_root, shift_nouns)
     found = []
-    for one, title in zip(named, titles, strict=True):
-        column = Column(title, one.paper_name)
+    for one in named:
+        column = Column(titles[one.folder] if one.folder else one.title, one.paper_name)
         if len(one.parts) == 1:
             # At once: missing files are common, and methods take long.
             found.append(DataColumn.of_one(column, loader.load(one.parts[0])))
@@ -109,28 +112,23 @@ def _find_corruptions(data: str, folder: Path) -> _Named:
         return _Named("imagenet-c", title, ("imagenet-c",), title)
     paper_name = title if inside == _PAPERS_CORRUPTION else None
     name = f"imagenet-c/{inside}"
-    return _Named(name, f"{title} {printable_path(inside)}", (name,), paper_name)
+    return _Named(name, f"{title}/{printable_path(inside)}", (name,), paper_name)
 
 
-def _distinct_titles(named: Sequence[_Named]) -> list[str]:
-    """Return titles; folders with a name that occurs twice have their parents' names as well."""
-    folders = [one.folder for one in named if one.folder]
-    reserved = {AVERAGE.title, *(one.title for one in named if not one.folder)}
-    return [
-        one.title if one.folder is None else _tail(one.folder, folders, reserved) for one in named
-    ]
+def folder_titles(folders: Sequence[Path], reserved: Collection[str] = ()) -> list[str]:
+    """Return the names of folders, with those of their parents where names would not differ."""
 
-
-def _tail(folder: Path, folders: Sequence[Path], reserved: set[str]) -> str:
     def tail(path: Path, n: int) -> str:
         return printable_path(Path(*path.parts[-n:]))
 
-    n = 1
-    while (
-        tail(folder, n) in reserved or sum(tail(one, n) == tail(folder, n) for one in folders) > 1
-    ):
-        n += 1
-    return tail(folder, n)
+    def shortest(path: Path) -> str:
+        for n in count(1):
+            same = sum(tail(other, n) == tail(path, n) for other in folders)
+            if same == 1 and tail(path, n) not in reserved:
+                break
+        return tail(path, n)
+
+    return [shortest(path) for path in folders]
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ class _Loader:
         name = None if self.data_root is None else find_name(data)
         inside = data.partition("/")[2]
         if name == "imagenet-c" and inside:
-            dataset = replace(dataset, name=f"{dataset.name} {printable_path(inside)}")
+            dataset = replace(dataset, name=f"{dataset.name}/{printable_path(inside)}")
         if name in _SHIFTED and self.shift_nouns == "train":
             return replace(dataset, train=self._imagenet_train(dataset.name))
         return dataset

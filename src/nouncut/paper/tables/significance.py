@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import wilcoxon
 
+from nouncut.errors import ParameterError
 from nouncut.paper.published import DEFAULT_BACKBONE, published_values
 from nouncut.paper.tables.score_table import AVERAGE, Column, Table, build_table
 
@@ -85,4 +86,6 @@ def significance_table(table: Table) -> list[Significance]:
         _, p_value, n_datasets = measured.get(title, (title, None, 0))
         printed = PRINTED_P_VALUES.get(title)
         found.append(Significance(title, printed, from_published, p_value, n_datasets))
+    if not found:
+        raise ParameterError("`methods` needs ours and another method of the table wilcoxon.")
     return found
