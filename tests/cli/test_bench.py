@@ -6,9 +6,15 @@ import csv
 import json
 import runpy
 import signal
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from nouncut.paper.datasets.dataset_files import packaged_lines
+from nouncut.paper.published import TableName
+from nouncut.paper.tables.paper_tables import table_layout
 
 SYNSETS = ("n01440764", "n01443537", "n01484850")
 MAKERS = Path(__file__).parents[1] / "paper" / "conftest.py"
@@ -38,12 +44,16 @@ def imagenets(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("imagenets")
     make = runpy.run_path(str(MAKERS))
     make["make_imagenet"](root, *SYNSETS)
-    for part in ("gaussian_noise/1", "fog/3"):
-        make["make_folders"](root / "ImageNet-C" / part, *SYNSETS, n=11)
-    v2 = root / "imagenetv2-matched-frequency-format-val"
-    make["make_folders"](v2, "0", "1", "2", n=11)
-    make["make_folders"](root / "sketch", *SYNSETS, n=11)
+    make_variants(root, SYNSETS, n=11)
     return root
+
+
+def make_variants(root: Path, synsets: Sequence[str], n: int) -> None:
+    make = runpy.run_path(str(MAKERS))["make_folders"]
+    for part in ("gaussian_noise/1", "fog/3"):
+        make(root / "ImageNet-C" / part, *synsets, n=n)
+    make(root / "imagenetv2-matched-frequency-format-val", "0", "1", "2", n=n)
+    make(root / "sketch", *synsets, n=n)
 
 
 def test_the_papers_cifar_column_from_one_command(nouncut, tiny_clip, cifar, words):
@@ -97,6 +107,44 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def scores(folder: Path) -> list[tuple[str, ...]]:
     rows = read_csv(folder / "methods-tiny.csv")
     return [(row["method"], row["dataset"], row["metric"], row["mean"]) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def official(tmp_path_factory) -> Path:
+    """Return a folder with all data sets of the paper, tiny, in their official formats."""
+    root = tmp_path_factory.mktemp("official")
+    make = runpy.run_path(str(MAKERS))
+    names = ("cifar10", "cifar100", "stl10", "dtd", "ucf101")
+    for name in (*names, "aircraft", "food", "flowers", "pets", "cars"):
+        make[f"make_{name}"](root)
+    synsets = {*packaged_lines("imagenet-10.txt"), *packaged_lines("imagenet-dogs.txt")}
+    make["make_imagenet"](root, *sorted(synsets))
+    make_variants(root, sorted(synsets)[:3], n=4)
+    return root
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory) -> Path:
+    """Return an output folder that tables share: many have the same results."""
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.mark.parametrize("table", get_args(TableName))
+def test_every_table_from_official_files(nouncut, tiny_clip, official, output, words, table):
+    command = ("bench", "--table", table, "--data-root", official, "--model", tiny_clip)
+    methods = () if table == "time" else ("--methods", "ours,ours-prompt-2,tac-kmeans")
+    options = ("--vocabulary", words, "--seeds", 1, "--output", output)
+    ended = nouncut(*command, *methods, *options)
+    if table == "time":
+        assert "| ImageNet-1K | tiny | 24 | 24 |" in ended.out
+        return
+    rows = read_csv(output / f"{table}-tiny.csv")
+    cells = [row for row in rows if row["method"] and row["dataset"] != "Average"]
+    assert len({row["dataset"] for row in cells}) == len(table_layout(table).datasets)
+    assert {row["method"].split("-")[0] for row in cells} >= {"ours"}
+    for row in cells:
+        assert row["mean"], row
+        assert row["published"], row
 
 
 def header(out: str) -> str:
