@@ -12,8 +12,8 @@ from nouncut.cli.bench import (
     DataRoot,
     QuickNouns,
     Seeds,
-    ShiftNouns,
     Vocabulary,
+    WhoseNouns,
     this_command,
 )
 from nouncut.cli.console import StageBars, results
@@ -48,7 +48,7 @@ def ablate(
     output: BenchFolder = Path("nouncut-bench"),
     vocabulary: Vocabulary = "wordnet",
     quick_nouns: QuickNouns = False,
-    shift_nouns: ShiftNouns = "train",
+    shift_nouns: WhoseNouns = "train",
     quiet: Quiet = False,
 ) -> None:
     """Draw how the scores on labelled images change with tau, q, mu and lambda.

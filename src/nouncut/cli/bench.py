@@ -12,7 +12,8 @@ import typer
 from nouncut.cli.console import StageBars, notes
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Quiet
-from nouncut.paper.published import TableName
+from nouncut.method.choices import Symmetry
+from nouncut.paper.published import PromptNouns, ShiftNouns, TableName
 
 if TYPE_CHECKING:
     from nouncut.paper.tables.paper_tables import Layout
@@ -32,8 +33,8 @@ Vocabulary = Annotated[
         "nouncut cluster), or a .txt or .csv file of nouns."
     ),
 ]
-ShiftNouns = Annotated[
-    Literal["train", "own"],
+WhoseNouns = Annotated[
+    ShiftNouns,
     typer.Option(
         help="Whose images choose the nouns of ImageNet-C, -V2 and -S: ImageNet's training images, "
         "as the paper's authors do, or their own."
@@ -79,8 +80,8 @@ _Model = Annotated[
         show_default=False,
     ),
 ]
-_PromptNouns = Annotated[
-    Literal["own", "all"],
+_WhichPrompts = Annotated[
+    PromptNouns,
     typer.Option(
         help="The prompts that choose the nouns of a row with a single prompt: its own, or all."
     ),
@@ -93,8 +94,8 @@ _LeakWords = Annotated[
     ),
 ]
 _Neighbors = Annotated[
-    Literal["union", "mutual"],
-    typer.Option(help="Graphs with the neighbours of either image, or of both (Eq. 8)."),
+    Symmetry,
+    typer.Option(help="The edges of our graphs: chosen by either image, or by both (Eq. 8)."),
 ]
 _Again = Annotated[bool, typer.Option("--again", help="Compute kept results again.")]
 
@@ -109,8 +110,8 @@ def bench(
     output: BenchFolder = Path("nouncut-bench"),
     vocabulary: Vocabulary = "wordnet",
     quick_nouns: QuickNouns = False,
-    shift_nouns: ShiftNouns = "train",
-    prompt_nouns: _PromptNouns = "own",
+    shift_nouns: WhoseNouns = "train",
+    prompt_nouns: _WhichPrompts = "own",
     leak_words: _LeakWords = "exact",
     neighbors: _Neighbors = "union",
     again: _Again = False,

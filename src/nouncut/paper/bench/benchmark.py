@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from itertools import count, groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,20 +21,18 @@ from nouncut.compute.threads import count_threads
 from nouncut.method.choices import Symmetry
 from nouncut.paper.baselines.methods import METHODS, Method
 from nouncut.paper.baselines.problem import Problem
-from nouncut.paper.bench.columns import DataColumn, ShiftNouns, load_columns
+from nouncut.paper.bench.columns import DataColumn, load_columns
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
 from nouncut.paper.bench.output_folder import ResultFolder
 from nouncut.paper.bench.setup import BenchSetup, load_setup, load_words
 from nouncut.paper.bench.stage_times import STAGES, run_stages
 from nouncut.paper.optional_packages import require_package
-from nouncut.paper.published import DEFAULT_BACKBONE
+from nouncut.paper.published import DEFAULT_BACKBONE, PromptNouns, ShiftNouns
 from nouncut.paper.scores import Result, clustering_scores
 from nouncut.paper.tables.paper_tables import Layout, Row
 from nouncut.paper.tables.paper_tables import Vocabulary as RowVocabulary
 from nouncut.paper.tables.score_table import Table, build_table
 from nouncut.paper.tables.significance import Significance, significance_table
-
-PromptNouns = Literal["own", "all"]
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,7 @@ class Plan:
     seeds: int = 5
     vocabulary: str = "wordnet"
     quick_nouns: bool = False
-    # Whose images choose the nouns of ImageNet's variants: ImageNet's for training, or their own.
     shift_nouns: ShiftNouns = "train"
-    # Which prompts choose the nouns of a method with a single prompt.
     prompt_nouns: PromptNouns = "own"
     neighbors: Symmetry = "union"
     again: bool = False
@@ -169,21 +165,20 @@ class _NounChoice(NamedTuple):
     prompt: int | None
 
 
-def _noun_choice(row: Row, prompt_nouns: PromptNouns) -> _NounChoice:
-    prompt = METHODS[row.method].prompt if row.method and prompt_nouns == "own" else None
-    return _NounChoice(row.vocabulary, prompt)
-
-
 def _run_rows(plan: Plan, encoded: EncodedDataset) -> Iterator[tuple[Row, Result, bool]]:
     """Yield every row's result for every seed, and whether it was computed now."""
     results, progress = encoded.setup.results, encoded.setup.progress
-    rows = [row for row in plan.layout.rows if row.method]
+    rows = [(row, METHODS[row.method]) for row in plan.layout.rows if row.method]
+
+    def noun_choice(row_method: tuple[Row, Method]) -> _NounChoice:
+        row, method = row_method
+        return _NounChoice(row.vocabulary, method.prompt if plan.prompt_nouns == "own" else None)
+
     done = count(1)
     for seed in range(plan.seeds):
-        for choice, group in groupby(rows, lambda row: _noun_choice(row, plan.prompt_nouns)):
+        for choice, group in groupby(rows, noun_choice):
             runs = []
-            for row in group:
-                method = METHODS[row.method or ""]
+            for row, method in group:
                 facts = encoded.result_facts(method.name, seed, *choice)
                 kept = None if plan.again else results.read(facts)
                 if kept is None:

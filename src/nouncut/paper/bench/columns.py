@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.paper.datasets.catalog import KNOWN, find_folder, find_name, load_dataset
 from nouncut.paper.datasets.dataset import Dataset, ImageSource
+from nouncut.paper.published import ShiftNouns
 from nouncut.paper.tables.score_table import AVERAGE, Column
 
-ShiftNouns = Literal["train", "own"]
 # Variants of ImageNet under domain shift, which have no training images of their own.
 _SHIFTED = ("imagenet-c", "imagenet-v2", "imagenet-s")
 # The paper does not name the corruption; its authors' code reads this one.

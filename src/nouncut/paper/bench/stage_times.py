@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from nouncut.compute.threads import count_threads
-from nouncut.method.cut import cut_affinity, cut_implied_affinity
+from nouncut.method.cut import Cut, cut_affinity, cut_implied_affinity
 from nouncut.method.diffusion import PUBLISHED
 from nouncut.method.ensemble import choose_solver
 from nouncut.method.exact_diffusion import exact_diffusion
@@ -34,38 +35,49 @@ PUBLISHED_SECONDS = {_GRAPHS: 66.0, _DIFFUSION: 492.0, _EIGENVECTORS: 216.0}
 def run_stages(problem: Problem, seed: int) -> tuple[NDArray[np.intp], dict[str, float]]:
     """Run the stages of the published method one by one; return labels, and seconds by stage."""
     seconds: dict[str, float] = {}
-
-    @contextmanager
-    def timed(stage: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        seconds[stage] = time.perf_counter() - start
-
-    rng, n_threads, k = check_random_state(seed), count_threads(-1), problem.n_clusters
-    with timed(_GRAPHS):
+    rng, n_threads = check_random_state(seed), count_threads(-1)
+    with _timed(_GRAPHS, seconds):
         kernel = _kernel(problem)
         q = min(PUBLISHED_NEIGHBORS, len(kernel.features) - 1)
         found = search_neighbors(kernel, q, n_threads=n_threads)
         symmetric = symmetric_graphs(found.neighbors, neighbors=problem.neighbors)
         graphs = [normalize_graph(graph)[0] for graph in symmetric]
-    if choose_solver("auto", graphs[0].shape[0], len(graphs)) == "exact":
-        with timed(_DIFFUSION):
-            affinity, prompts = exact_diffusion(graphs, PUBLISHED, n_threads)
-            mean = mean_graph(graphs, prompts.weights)
-        with timed(_EIGENVECTORS):
-            cut = cut_affinity(affinity, mean, k, n_threads)
-    else:
-        with timed(_DIFFUSION):
-            stack = stack_graphs(graphs, n_threads)
-            probes = rng.choice([-1.0, 1.0], size=(len(stack.order), N_PROBES))
-            _, weights, pairs = weigh_graphs(stack, k, PUBLISHED, probes, rng, n_threads)
-        with timed(_EIGENVECTORS):
-            cut = cut_implied_affinity(
-                stack, weights, pairs, k, PUBLISHED.mu, random_state=rng, n_threads=n_threads
-            ).in_order(np.argsort(stack.order))
-    with timed(_LABELS):
+    cut = _cut(graphs, problem.n_clusters, rng, n_threads, seconds)
+    with _timed(_LABELS, seconds):
         labels = assign_labels(cut.eigenpairs.vectors, "discretize", rng, n_threads)
     return labels, seconds
+
+
+@contextmanager
+def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start
+
+
+def _cut(
+    graphs: list[csr_array],
+    k: int,
+    rng: np.random.RandomState,
+    n_threads: int,
+    seconds: dict[str, float],
+) -> Cut:
+    """Do what `ensemble_graphs` does with the diffused affinity, and time its two stages."""
+    if choose_solver("auto", graphs[0].shape[0], len(graphs)) == "exact":
+        with _timed(_DIFFUSION, seconds):
+            affinity, prompts = exact_diffusion(graphs, PUBLISHED, n_threads)
+            mean = mean_graph(graphs, prompts.weights)
+        with _timed(_EIGENVECTORS, seconds):
+            return cut_affinity(affinity, mean, k, n_threads)
+    with _timed(_DIFFUSION, seconds):
+        stack = stack_graphs(graphs, n_threads)
+        probes = rng.choice([-1.0, 1.0], size=(len(stack.order), N_PROBES))
+        _, weights, pairs = weigh_graphs(stack, k, PUBLISHED, probes, rng, n_threads)
+    with _timed(_EIGENVECTORS, seconds):
+        found = cut_implied_affinity(
+            stack, weights, pairs, k, PUBLISHED.mu, random_state=rng, n_threads=n_threads
+        )
+        return found.in_order(np.argsort(stack.order))
 
 
 def _kernel(problem: Problem) -> Kernel:
