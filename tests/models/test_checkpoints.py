@@ -28,6 +28,17 @@ def copied(tiny, tmp_path):
     return shutil.copytree(tiny.clip(), tmp_path / "copy")
 
 
+def test_openclip_of_either_collection_is_found(tiny, hub):
+    """LAION-400M has an ONNX export only, which also serves where torch is preferred."""
+    source = hub.root / "immich-app/ViT-B-32__laion400m_e32"
+    shutil.copytree(tiny.exported(layout="open_clip", source=tiny.clip(), length=24), source)
+    shutil.copytree(tiny.clip(), hub.root / "laion/CLIP-ViT-B-32-laion2B-s34B-b79K")
+    found = find_checkpoint("OpenCLIP-ViT-B/32-400M", runtimes=("torch", "onnx"))
+    assert isinstance(found, OnnxFiles)
+    larger = find_checkpoint("OpenCLIP-ViT-B/32", runtimes=("torch",))
+    assert isinstance(larger, TorchFiles)
+
+
 def test_short_names_have_two_repositories(tiny, hub):
     source = hub.root / "Xenova/clip-vit-base-patch32"
     shutil.copytree(tiny.exported(layout="two_graphs", source=tiny.clip()), source)

@@ -1,8 +1,8 @@
 import pytest
 
 from nouncut.errors import ParameterError
-from nouncut.words.nouns import load_nouns, noun_words
-from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS, load_wordnet
+from nouncut.words.nouns import all_noun_words, load_nouns, noun_words
+from nouncut.words.wordnet import LEXICONS, VISIBLE_LEXICONS, load_wordnet, word_senses
 
 
 def words(nouns):
@@ -16,6 +16,17 @@ def test_distinct_first_words(named_entities, count):
     kept = [synset for synset in synsets if named_entities or not synset.is_instance]
     assert words(nouns) == list(dict.fromkeys(synset.word for synset in kept))
     assert len(nouns) == count
+
+
+def test_the_papers_vocabulary_is_all_of_wordnet():
+    """TAC's list: 146,347 pairs of a word and a synset, of 119,034 spellings."""
+    pairs = list(word_senses())
+    assert len(pairs) == len({(word, id_) for word, _, id_ in pairs}) == 146_347
+    everything = all_noun_words()
+    assert len(everything) == len(set(everything)) == 119_034
+    assert set(everything) == {word for word, _, _ in pairs}
+    assert not any("_" in word for word in everything)
+    assert {"car", "automobile", "Berlin", "tabby cat", "march", "March"} <= set(everything)
 
 
 def test_named_entities_are_out_by_default():

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from nouncut.cli.bench import BenchFolder, DataRoot, QuickNouns, Seeds, Vocabulary, this_command
+from nouncut.cli.bench import (
+    BenchFolder,
+    DataRoot,
+    QuickNouns,
+    Seeds,
+    Vocabulary,
+    WhoseNouns,
+    this_command,
+)
 from nouncut.cli.console import StageBars, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Model, Quiet
@@ -38,8 +46,9 @@ def ablate(
     model: Model = "auto",
     seeds: Seeds = 5,
     output: BenchFolder = Path("nouncut-bench"),
-    vocabulary: Vocabulary = None,
+    vocabulary: Vocabulary = "wordnet",
     quick_nouns: QuickNouns = False,
+    shift_nouns: WhoseNouns = "train",
     quiet: Quiet = False,
 ) -> None:
     """Draw how the scores on labelled images change with tau, q, mu and lambda.
@@ -53,6 +62,7 @@ def ablate(
         StageBars(quiet) as bars,
     ):
         from nouncut.paper.bench.ablation import PARAMETERS
+        from nouncut.paper.bench.columns import load_single
         from nouncut.paper.bench.encoded_dataset import EncodedDataset
         from nouncut.paper.bench.plots import (
             check_matplotlib,
@@ -60,14 +70,12 @@ def ablate(
             save_convergence,
             save_curve,
         )
-        from nouncut.paper.bench.setup import load_setup
-        from nouncut.paper.datasets.catalog import load_dataset
+        from nouncut.paper.bench.setup import load_setup, load_words
 
         check_matplotlib()
-        dataset = load_dataset(data, data_root)
-        setup = load_setup(
-            model, output, vocabulary=vocabulary, quick_nouns=quick_nouns, progress=bars
-        )
+        words = load_words(vocabulary)
+        dataset = load_single(data, data_root, shift_nouns)
+        setup = load_setup(model, output, words, quick_nouns=quick_nouns, progress=bars)
         encoded = EncodedDataset(dataset, setup)
         written = []
         for parameter in [vary] if vary else PARAMETERS:

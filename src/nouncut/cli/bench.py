@@ -5,14 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nouncut.cli.console import StageBars, notes
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Quiet
-from nouncut.paper.published import TableName
+from nouncut.method.choices import Symmetry
+from nouncut.paper.published import PromptNouns, ShiftNouns, TableName
 
 if TYPE_CHECKING:
     from nouncut.paper.tables.paper_tables import Layout
@@ -26,8 +27,18 @@ BenchFolder = Annotated[
     Path, typer.Option("-o", "--output", help="The folder for results, tables and figures.")
 ]
 Vocabulary = Annotated[
-    Path | None,
-    typer.Option(help="A file of nouns to choose from, instead of WordNet's.", show_default=False),
+    str,
+    typer.Option(
+        help="The nouns to choose from: wordnet (all 119,034, as in the paper), visible (those of "
+        "nouncut cluster), or a .txt or .csv file of nouns."
+    ),
+]
+WhoseNouns = Annotated[
+    ShiftNouns,
+    typer.Option(
+        help="Whose images choose the nouns of ImageNet-C, -V2 and -S: ImageNet's training images, "
+        "as the paper's authors do, or their own."
+    ),
 ]
 QuickNouns = Annotated[
     bool,
@@ -44,7 +55,8 @@ _Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         help="Data sets of the paper (cifar-10, imagenet-c/fog/3, ...), which need --data-root, or "
-        "folders with a folder per class. Default: the table's own.",
+        "folders with a folder per class. imagenet-c is gaussian_noise/1, imagenet-c/all the mean "
+        "over all corruptions. Default: the table's own.",
         show_default=False,
     ),
 ]
@@ -68,6 +80,23 @@ _Model = Annotated[
         show_default=False,
     ),
 ]
+_WhichPrompts = Annotated[
+    PromptNouns,
+    typer.Option(
+        help="The prompts that choose the nouns of a row with a single prompt: its own, or all."
+    ),
+]
+_LeakWords = Annotated[
+    Literal["exact", "related"],
+    typer.Option(
+        help="What the table leak removes: the names of the classes, or also their plurals and "
+        "synonyms."
+    ),
+]
+_Neighbors = Annotated[
+    Symmetry,
+    typer.Option(help="The edges of our graphs: chosen by either image, or by both (Eq. 8)."),
+]
 _Again = Annotated[bool, typer.Option("--again", help="Compute kept results again.")]
 
 
@@ -79,8 +108,12 @@ def bench(
     model: _Model = None,
     seeds: Seeds = 5,
     output: BenchFolder = Path("nouncut-bench"),
-    vocabulary: Vocabulary = None,
+    vocabulary: Vocabulary = "wordnet",
     quick_nouns: QuickNouns = False,
+    shift_nouns: WhoseNouns = "train",
+    prompt_nouns: _WhichPrompts = "own",
+    leak_words: _LeakWords = "exact",
+    neighbors: _Neighbors = "union",
     again: _Again = False,
     quiet: Quiet = False,
 ) -> None:
@@ -97,18 +130,24 @@ def bench(
         from nouncut.paper.bench import write_tables
         from nouncut.paper.bench.benchmark import Plan, run_benchmark
 
-        layout = _layout(table, methods)
-        if not (data or layout.datasets):
+        layout = _layout(table, methods, leak_words)
+        # The tests of the paper's own values need no data.
+        no_data = table == "wilcoxon" and data_root is None
+        named = tuple(data or (() if no_data else layout.datasets))
+        if not (named or no_data):
             raise typer.BadParameter("Name a data set or a folder.", param_hint="DATA")
         plan = Plan(
             layout,
-            data=tuple(data or layout.datasets),
+            data=named,
             models=(model,) if model else layout.models if table else ("auto",),
             output=output,
             data_root=data_root,
             seeds=seeds,
             vocabulary=vocabulary,
             quick_nouns=quick_nouns,
+            shift_nouns=shift_nouns,
+            prompt_nouns=prompt_nouns,
+            neighbors=neighbors,
             again=again,
         )
         with StageBars(quiet) as bars:
@@ -127,13 +166,21 @@ def this_command() -> str:
     return shlex.join(["nouncut", *sys.argv[1:]])
 
 
-def _layout(table: TableName | None, methods: str | None) -> Layout:
+def _layout(table: TableName | None, methods: str | None, leak_words: str) -> Layout:
     from nouncut.paper.baselines.methods import METHODS
-    from nouncut.paper.tables.paper_tables import keep_methods, method_layout, table_layout
+    from nouncut.paper.tables.paper_tables import (
+        keep_methods,
+        method_layout,
+        table_layout,
+        without_related_words,
+    )
 
     names = [name.strip() for name in methods.split(",")] if methods else []
     if names == ["all"]:
         names = list(METHODS)
     if table is None:
         return method_layout(names)
-    return keep_methods(table_layout(table), names) if names else table_layout(table)
+    layout = table_layout(table)
+    if leak_words == "related":
+        layout = without_related_words(layout)
+    return keep_methods(layout, names) if names else layout

@@ -57,7 +57,14 @@ SHORT_NAMES = {
         "onnx-community/CLIP-ViT-B-32-laion2B-s34B-b79K-ONNX",
         "laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
         608,
-        "LAION's CLIP",
+        "LAION's CLIP, trained on LAION-2B",
+    ),
+    # The hub has these weights as an ONNX export, but not in transformers' format.
+    "OpenCLIP-ViT-B/32-400M": Repositories(
+        "immich-app/ViT-B-32__laion400m_e32",
+        "immich-app/ViT-B-32__laion400m_e32",
+        606,
+        "LAION's CLIP, trained on LAION-400M; the paper's table of OpenCLIP",
     ),
     "SigLIP2-B/16": Repositories(
         "onnx-community/siglip2-base-patch16-224-ONNX",

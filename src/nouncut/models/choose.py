@@ -76,8 +76,8 @@ def list_models(device: str = "auto") -> list[KnownModel]:
     Examples
     --------
     >>> from nouncut.models.choose import list_models
-    >>> [model.name for model in list_models()]
-    ['mini', 'ViT-B/32', 'ViT-B/16', 'ViT-L/14', 'OpenCLIP-ViT-B/32', 'SigLIP2-B/16']
+    >>> [model.name for model in list_models()][:4]
+    ['mini', 'ViT-B/32', 'ViT-B/16', 'ViT-L/14']
     """
     mini = KnownModel(
         "mini",

@@ -19,9 +19,14 @@ TableName = Literal[
     "fine",
     "shift",
     "leak",
+    "wilcoxon",
     "time",
 ]
 ParameterName = Literal["tau", "q", "mu", "lambda"]
+ShiftNouns = Literal["train", "own"]
+"""Whose images choose the nouns of ImageNet's variants: ImageNet's for training, or their own."""
+PromptNouns = Literal["own", "all"]
+"""Which prompts choose the nouns of a row with a single prompt."""
 METRICS = ("NMI", "ACC", "ARI")
 DEFAULT_BACKBONE = "ViT-B/32"
 """The model of most of the paper's values."""

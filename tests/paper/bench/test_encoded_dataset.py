@@ -3,9 +3,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
+from nouncut.errors import ParameterError
 from nouncut.paper.baselines.methods import METHODS
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
-from nouncut.paper.bench.setup import filter_templates
+from nouncut.paper.bench.setup import filter_templates, load_words
 from nouncut.paper.datasets.catalog import load_dataset
 from nouncut.words.prompts import PROMPTS
 
@@ -30,23 +33,30 @@ def test_nouns_are_chosen_by_the_training_part_and_kept(setup, colours):
 
 
 def test_without_class_names_no_noun_is_a_class(setup, colours):
-    problem = EncodedDataset(colours, setup).problem(0, "without class names")
-    # red, green, blue, and the plural "reds".
-    assert len(problem.candidates) == len(setup.words) - 4
-    assert {"red", "reds", "green", "blue"}.isdisjoint(kept_nouns(setup)[0])
+    encoded = EncodedDataset(colours, setup)
+    assert len(encoded.problem(0, "without class names").candidates) == len(setup.words) - 3
+    assert {"red", "green", "blue"}.isdisjoint(kept_nouns(setup)[0])
+    # The plural "reds" too.
+    assert len(encoded.problem(0, "without related words").candidates) == len(setup.words) - 4
 
 
 def test_facts_change_with_all_that_decides_a_result(tmp_path, setup, make):
     make.folders(tmp_path / "photos", "a", "b")
     dataset = load_dataset(str(tmp_path / "photos"))
+    make.folders(tmp_path / "others", "a", "b")
+    other_train = replace(dataset, train=load_dataset(str(tmp_path / "others")).test)
     encoded = EncodedDataset(dataset, setup)
     few_words = EncodedDataset(dataset, replace(setup, words=setup.words[:5]))
     facts = [
         encoded.result_facts("ours", 0),
         encoded.result_facts("ours", 1),
         encoded.result_facts("ours", 0, "without class names"),
+        encoded.result_facts("ours", 0, "without related words"),
+        encoded.result_facts("ours", 0, prompt=2),
         encoded.result_facts("tac", 0),
         few_words.result_facts("ours", 0),
+        EncodedDataset(dataset, replace(setup, neighbors="mutual")).result_facts("ours", 0),
+        EncodedDataset(other_train, setup).result_facts("ours", 0),
     ]
     make.picture(dataset.test.path(0), 1)
     facts.append(EncodedDataset(dataset, setup).result_facts("ours", 0))
@@ -60,6 +70,19 @@ def test_every_quick_method_runs_on_a_problem_of_the_bench(encoded):
             assert method.fit_predict(problem, 0).shape == (45,)
 
 
-def test_prompts_of_the_filter_depend_on_the_model(setup):
+def test_vocabularies_have_names_or_are_files(tmp_path, make):
+    make.lines(tmp_path / "few.txt", "polar_bear", "panda")
+    assert load_words(str(tmp_path / "few.txt")) == ["polar bear", "panda"]
+    assert len(load_words("wordnet")) == 119_034
+    visible = load_words("visible")
+    assert {"dog", "guide dog"} <= set(visible) < set(load_words("wordnet"))
+    assert "justice" not in visible
+    with pytest.raises(ParameterError, match="`vocabulary` must be wordnet, visible or a"):
+        load_words("everything")
+
+
+def test_prompts_of_the_filter_depend_on_the_model(setup, colours):
     assert filter_templates(setup.encoder) == PROMPTS
     assert filter_templates(setup.encoder, quick=True) == ("{}",)
+    without = EncodedDataset(colours, replace(setup, filter_templates=("{}",)))
+    assert without.problem_facts(0, prompt=2)["filter_templates"] == ("{}",)

@@ -32,13 +32,17 @@ _KERNEL_TITLES = {"rbf": "RBF"}
 
 @dataclass(frozen=True)
 class Method:
-    """A way to cluster the images of a problem; `paper_name` is its row in the paper's tables."""
+    """A way to cluster the images of a problem; `paper_name` is its row in the paper's tables.
+
+    `prompt` is the only prompt it uses, counted from 1.
+    """
 
     name: str
     title: str
     fit_predict: Callable[[Problem, int], Labels]
     paper_name: str | None = None
     needs_torch: bool = False
+    prompt: int | None = None
 
 
 def _zero_shot(problem: Problem, seed: int) -> Labels:
@@ -133,7 +137,8 @@ def _prompt_methods(number: int) -> Iterator[Method]:
         ("tac-sc-rbf", "TAC (SC)", partial(_tac, kernel="rbf", prompt=number)),
         ("ours", "Ours", partial(_ours, prompt=number)),
     ):
-        yield Method(f"{name}-prompt-{number}", f"{title}, prompt {number}", run, title)
+        full_title = f"{title}, prompt {number}"
+        yield Method(f"{name}-prompt-{number}", full_title, run, title, prompt=number)
 
 
 METHODS: dict[str, Method] = {method.name: method for method in _all_methods()}

@@ -25,6 +25,7 @@ def fit_ours(
         "tau": "auto" if problem.tau is None else problem.tau,
         "random_state": seed,
         "n_jobs": -1,
+        "neighbors": problem.neighbors,
         **_PUBLISHED,
         **options,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from functools import cached_property
 from typing import Any, Literal
@@ -12,79 +11,93 @@ from numpy.typing import NDArray
 
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.features import EncodedSource, encode_source, source_keys
-from nouncut.paper.bench.output_folder import write_json
+from nouncut.paper.bench.output_folder import digest, write_json
 from nouncut.paper.bench.setup import BenchSetup
 from nouncut.paper.datasets.dataset import Dataset, ImageSource
 from nouncut.paper.tables.paper_tables import Vocabulary
 from nouncut.words.filters import mean_prompt_features, positive_nouns
-from nouncut.words.leakage import remove_class_names
+from nouncut.words.leakage import LeakWords, remove_class_names
 from nouncut.words.prompts import PROMPTS
 
 # Raise it whenever the same data set and model would make other problems.
-PROBLEM_VERSION = 1
+PROBLEM_VERSION = 2
 
 
 class EncodedDataset:
     """A data set with one model's features.
 
-    Images are encoded when it is made. Nouns are chosen when a problem is asked for, and kept.
+    Images are encoded when it is made; training images that it has in common with the `previous`
+    data set are not looked up again. Nouns are chosen when a problem is asked for, and kept.
     """
 
-    def __init__(self, dataset: Dataset, setup: BenchSetup) -> None:
-        self.name, self.setup = dataset.name, setup
-        self._train = None if dataset.train is dataset.test else self._encode(dataset.train)
+    def __init__(
+        self, dataset: Dataset, setup: BenchSetup, previous: EncodedDataset | None = None
+    ) -> None:
+        self.name, self.setup, self._dataset = dataset.name, setup, dataset
         self._test = self._encode(dataset.test)
+        self._train = self._encode_train(previous)
         present, labels = np.unique(dataset.labels[self._test.kept], return_inverse=True)
         self.labels: NDArray[np.intp] = labels
         self.n_clusters = len(present)
         self.n_skipped = len(dataset.test) - len(labels)
         self._class_names = [dataset.class_names[i] for i in present]
 
-    def problem_facts(self, seed: int, vocabulary: Vocabulary = "full") -> dict[str, Any]:
+    def problem_facts(
+        self, seed: int, vocabulary: Vocabulary = "full", prompt: int | None = None
+    ) -> dict[str, Any]:
         """Return everything that decides a problem."""
-        train = self._train or self._test
         return {
-            "version": PROBLEM_VERSION,
+            **self._noun_facts(seed, vocabulary, prompt),
             "dataset": self.name,
             "classes": self._class_names,
-            "test": _digest([self._test.images.hashes, self.labels.tolist()]),
-            "train": _digest(train.images.hashes),
-            "model": self.setup.encoder.fingerprint,
-            "words": _digest(self.setup.words),
-            "filter_templates": self.setup.filter_templates,
+            "test": self._test_digest,
             "templates": PROMPTS,
-            "vocabulary": vocabulary,
-            "seed": seed,
+            "neighbors": self.setup.neighbors,
         }
 
     def result_facts(
-        self, method: str, seed: int, vocabulary: Vocabulary = "full"
+        self, method: str, seed: int, vocabulary: Vocabulary = "full", prompt: int | None = None
     ) -> dict[str, Any]:
         """Return everything that decides the result of a method."""
-        facts = self.problem_facts(seed, vocabulary)
+        facts = self.problem_facts(seed, vocabulary, prompt)
         return {**facts, "method": method, "model_name": self.setup.model}
 
     def problem(
-        self, seed: int, vocabulary: Vocabulary = "full", *, with_gradnorm: bool = False
+        self,
+        seed: int,
+        vocabulary: Vocabulary = "full",
+        prompt: int | None = None,
+        *,
+        with_gradnorm: bool = False,
     ) -> Problem:
-        """Return the input of methods."""
+        """Return the input of methods; `prompt` alone chooses the nouns, if it is given."""
         setup = self.setup
-        gradnorm = self._nouns("gradnorm", seed, vocabulary) if with_gradnorm else None
+        chosen = self._nouns("tac", seed, vocabulary, prompt)
+        gradnorm = self._nouns("gradnorm", seed, vocabulary, prompt) if with_gradnorm else None
         names = [name.split(",")[0] for name in self._class_names]
         return Problem(
             visual=self._visual,
             semantic=self._semantic,
             n_clusters=self.n_clusters,
-            nouns=setup.encode(self._nouns("tac", seed, vocabulary), PROMPTS),
+            nouns=setup.encode(chosen, PROMPTS),
             candidates=setup.candidates[self._allowed(vocabulary)],
             class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
+            neighbors=setup.neighbors,
         )
 
     def _encode(self, source: ImageSource) -> EncodedSource:
         keys = source_keys(source, self.setup.output / "keys", self.setup.progress)
         return encode_source(source, keys, self.setup)
+
+    def _encode_train(self, previous: EncodedDataset | None) -> EncodedSource:
+        train = self._dataset.train
+        if train is self._dataset.test:
+            return self._test
+        if previous is not None and previous._dataset.train is train:
+            return previous._train
+        return self._encode(train)
 
     @cached_property
     def _visual(self) -> NDArray[np.float32]:
@@ -94,35 +107,63 @@ class EncodedDataset:
     def _semantic(self) -> NDArray[np.float32]:
         return self._test.images.semantic()
 
-    def _allowed(self, vocabulary: Vocabulary) -> NDArray[np.intp]:
-        words = self.setup.words
+    @cached_property
+    def _test_digest(self) -> str:
+        return digest([self._test.images.hashes, self.labels.tolist()])
+
+    @cached_property
+    def _train_digest(self) -> str:
+        return digest(self._train.images.hashes)
+
+    def _allowed(self, vocabulary: Vocabulary) -> slice | NDArray[np.intp]:
+        """Return which words nouns are chosen from."""
         if vocabulary == "full":
-            return np.arange(len(words))
-        return remove_class_names(words, self._class_names)
+            return slice(None)
+        leak_words: LeakWords = "exact" if vocabulary == "without class names" else "related"
+        return remove_class_names(self.setup.words, self._class_names, leak_words)
+
+    def _filter_templates(self, prompt: int | None) -> tuple[str, ...]:
+        """Return the prompts of the filter: a single one only where the filter has prompts."""
+        if prompt is None or self.setup.filter_templates != PROMPTS:
+            return self.setup.filter_templates
+        return (PROMPTS[prompt - 1],)
+
+    def _noun_facts(self, seed: int, vocabulary: Vocabulary, prompt: int | None) -> dict[str, Any]:
+        """Return everything that decides the nouns; data sets may have the same."""
+        return {
+            "version": PROBLEM_VERSION,
+            "train": self._train_digest,
+            "n_clusters": self.n_clusters,
+            "model": self.setup.encoder.fingerprint,
+            "words": self.setup.words_digest,
+            "filter_templates": self._filter_templates(prompt),
+            "vocabulary": vocabulary,
+            "removed": [] if vocabulary == "full" else self._class_names,
+            "seed": seed,
+        }
 
     def _nouns(
-        self, method: Literal["tac", "gradnorm"], seed: int, vocabulary: Vocabulary
+        self,
+        method: Literal["tac", "gradnorm"],
+        seed: int,
+        vocabulary: Vocabulary,
+        prompt: int | None,
     ) -> list[str]:
         """Return the positive nouns; they are kept, because choosing clusters all images."""
-        facts = {**self.problem_facts(seed, vocabulary), "filter": method}
-        path = self.setup.output / "nouns" / f"{_digest(facts)}.json"
+        facts = {**self._noun_facts(seed, vocabulary, prompt), "filter": method}
+        path = self.setup.output / "nouns" / f"{digest(facts)}.json"
         if path.exists():
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
-        semantic = self._semantic if self._train is None else self._train.images.semantic()
+        templates = self._filter_templates(prompt)
         chosen = positive_nouns(
-            semantic,
-            self.setup.candidates[allowed],
+            self._semantic if self._train is self._test else self._train.images.semantic(),
+            self.setup.filter_features(templates)[allowed],
             self.n_clusters,
             method=method,
             random_state=seed,
         )
-        words = [self.setup.words[allowed[i]] for i in chosen]
+        words: list[str] = np.array(self.setup.words, dtype=object)[allowed][chosen].tolist()
         write_json(path, {"nouns": words, **facts})
         return words
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]

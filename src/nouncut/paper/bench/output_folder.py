@@ -51,13 +51,15 @@ class ResultFolder:
         return numbers
 
     def _path(self, facts: Mapping[str, Any]) -> Path:
-        name = f"{file_stem(facts['method'])}-{facts['seed']}-{_digest(facts)}.json"
+        facts_digest = digest({"nouncut": __version__, **facts})
+        name = f"{file_stem(facts['method'])}-{facts['seed']}-{facts_digest}.json"
         return self._folder / file_stem(facts["dataset"]) / file_stem(facts["model_name"]) / name
 
 
-def _digest(facts: Mapping[str, Any]) -> str:
-    text = json.dumps({"nouncut": __version__, **facts}, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def digest(value: Any) -> str:
+    """Return a hash of anything that JSON can hold."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def write_file(path: Path, content: bytes) -> None:

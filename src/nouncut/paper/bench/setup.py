@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress, silent
-from nouncut.errors import printable_path
+from nouncut.errors import ParameterError, printable_path
+from nouncut.method.choices import Symmetry
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
-from nouncut.paper.bench.output_folder import ResultFolder
+from nouncut.paper.bench.output_folder import ResultFolder, digest
 from nouncut.runs.encode_texts import encode_nouns
 from nouncut.store.store import FeatureStore
 from nouncut.words.filters import mean_prompt_features
-from nouncut.words.nouns import load_nouns
+from nouncut.words.nouns import all_noun_words, noun_words
 from nouncut.words.prompts import PROMPTS
 from nouncut.words.word_lists import read_words
+from nouncut.words.wordnet import VISIBLE_LEXICONS
 
 _NO_PROMPT = ("{}",)
+VOCABULARIES: dict[str, Callable[[], list[str]]] = {
+    # TAC's and the paper's; each spelling once.
+    "wordnet": all_noun_words,
+    # What nouncut cluster chooses from.
+    "visible": lambda: noun_words(lexicons=VISIBLE_LEXICONS),
+}
+"""Vocabularies by name."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class BenchSetup:
     store: FeatureStore
     output: Path
     progress: Progress = silent
+    # Which neighbours our method's graphs keep.
+    neighbors: Symmetry = "union"
 
     @property
     def model(self) -> str:
@@ -49,9 +60,20 @@ class BenchSetup:
         return ResultFolder(self.output / "results")
 
     @cached_property
+    def words_digest(self) -> str:
+        """A hash of the words."""
+        return digest(self.words)
+
+    @cached_property
     def candidates(self) -> NDArray[np.float32]:
         """Features of all words, the mean over the filter's prompts."""
         return mean_prompt_features(self.encode(self.words, self.filter_templates))
+
+    def filter_features(self, templates: tuple[str, ...]) -> NDArray[np.float32]:
+        """Return the features of all words, the mean over some prompts."""
+        if templates == self.filter_templates:
+            return self.candidates
+        return mean_prompt_features(self.encode(self.words, templates))
 
     def encode(self, words: Sequence[str], templates: Sequence[str]) -> list[NDArray[np.float32]]:
         """Return the features of words, one array per prompt."""
@@ -61,19 +83,28 @@ class BenchSetup:
 def load_setup(
     model: str,
     output: Path,
+    words: Sequence[str],
     *,
-    vocabulary: Path | None = None,
     quick_nouns: bool = False,
+    neighbors: Symmetry = "union",
     progress: Progress = silent,
 ) -> BenchSetup:
-    """Load a model and a vocabulary: WordNet's nouns, or a file of words."""
-    if vocabulary is not None:
-        words = read_words(vocabulary)
-    else:
-        words = [noun.word for noun in load_nouns()]
+    """Load a model."""
     encoder = load_encoder(model).encoder
     templates = filter_templates(encoder, quick_nouns)
-    return BenchSetup(encoder, tuple(words), templates, FeatureStore(), output, progress)
+    return BenchSetup(encoder, tuple(words), templates, FeatureStore(), output, progress, neighbors)
+
+
+def load_words(vocabulary: str) -> list[str]:
+    """Return the words of a vocabulary that has a name, or of a file."""
+    if vocabulary in VOCABULARIES:
+        return VOCABULARIES[vocabulary]()
+    if not Path(vocabulary).suffix:
+        raise ParameterError(
+            f"`vocabulary` must be {', '.join(VOCABULARIES)} or a .txt or .csv file; got "
+            f"{vocabulary!r}."
+        )
+    return read_words(vocabulary)
 
 
 def filter_templates(encoder: Encoder, quick: bool = False) -> tuple[str, ...]:

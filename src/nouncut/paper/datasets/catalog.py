@@ -146,7 +146,7 @@ def load_dataset(data: str, data_root: Path | None = None) -> Dataset:
             f"Where is {known.title}? Name the folder that holds it with `data_root`. Its official "
             f"files: {known.source}"
         )
-    folder, inside = _find_folder(known, data_root), _path_inside(data)
+    folder, inside = find_folder(known, data_root), _path_inside(data)
     try:
         return known.load(need(folder, inside) if inside else folder, known.title)
     except InputError as error:
@@ -176,7 +176,8 @@ def _path_inside(data: str) -> str:
     return "/".join(parts)
 
 
-def _find_folder(known: KnownDataset, root: Path) -> Path:
+def find_folder(known: KnownDataset, root: Path) -> Path:
+    """Return the folder of a data set."""
     for folder in known.folders:
         if (root / folder).is_dir():
             return root / folder

@@ -12,7 +12,7 @@ from nouncut.paper.baselines.spectral import KERNEL_NAMES
 from nouncut.paper.published import DEFAULT_BACKBONE, TableName, published_values
 from nouncut.words.prompts import PROMPTS
 
-Vocabulary = Literal["full", "without class names"]
+Vocabulary = Literal["full", "without class names", "without related words"]
 
 # The paper's tables by their labels in its source, where a row means the same in each.
 _COMPARISONS = (
@@ -82,6 +82,22 @@ def keep_methods(layout: Layout, names: Collection[str]) -> Layout:
     return replace(layout, rows=kept)
 
 
+def without_related_words(layout: Layout) -> Layout:
+    """Return a table whose rows without class names lack plurals and synonyms of them too."""
+    rows = tuple(
+        replace(
+            row,
+            title="WordNet w/o class names, plurals and synonyms",
+            published=row.title,
+            vocabulary="without related words",
+        )
+        if row.vocabulary == "without class names"
+        else row
+        for row in layout.rows
+    )
+    return replace(layout, rows=rows)
+
+
 def _check_names(names: Collection[str]) -> Collection[str]:
     unknown = [name for name in names if name not in METHODS]
     if unknown:
@@ -141,6 +157,13 @@ _LEAK_ROWS = (
 )
 
 
+_TESTED_ROWS = tuple(
+    row
+    for row in _compared("tab:complex")
+    if row.method and row.title not in ("CLIP (zero-shot)", "SCAN")
+)
+
+
 def _comparison(name: str, caption: str, label: str, *datasets: str) -> Layout:
     return Layout(name, caption, (label,), datasets, _compared(label))
 
@@ -172,7 +195,8 @@ _ALL_LAYOUTS = (
         _comparison(
             "openclip", "A model that was trained on other images.", "tab:laion_clip_main", *_EIGHT
         ),
-        models=("OpenCLIP-ViT-B/32",),
+        # The paper does not say which weights; its authors' settings name LAION-400M.
+        models=("OpenCLIP-ViT-B/32-400M",),
     ),
     _comparison(
         "fine",
@@ -192,6 +216,13 @@ _ALL_LAYOUTS = (
         ("label-name leakage",),
         ("cifar-10", "cifar-20", "imagenet-1k"),
         _LEAK_ROWS,
+    ),
+    Layout(
+        "wilcoxon",
+        "Whether our method differs from others.",
+        ("tab:classic", "tab:complex"),
+        _EIGHT,
+        _TESTED_ROWS,
     ),
     Layout("time", "Seconds by stage.", (), ("imagenet-1k",), (Row("Ours", "ours"),)),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,18 @@ from nouncut.paper.published import DEFAULT_BACKBONE, METRICS, published_value, 
 from nouncut.paper.scores import Result
 from nouncut.paper.tables.paper_tables import FROM_PIXELS, Layout, Row
 
-AVERAGE = "Average"
-
 Measured = Mapping[tuple[str, Row], Sequence[Result]]
-"""The results of every seed, by data set and row."""
+"""The results of every seed, by the title of a column and row."""
+
+
+class Column(NamedTuple):
+    """A data set of a table: a title that no other has, and its name in the paper, if any."""
+
+    title: str
+    paper_name: str | None = None
+
+
+AVERAGE = Column("Average")
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row with its cells by data set and metric, and its mean seconds per run."""
+    """A row with its cells by column's title and metric, and its mean seconds per run."""
 
     row: Row
     cells: Mapping[tuple[str, str], Cell]
@@ -51,38 +60,46 @@ class Table:
     layout: Layout
     model: str
     backbone: str
-    datasets: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
 
-    def has_published(self, dataset: str) -> bool:
-        """Tell whether any row has a published value on a data set."""
+    @property
+    def datasets(self) -> list[str]:
+        """Titles of the columns without the average."""
+        return [column.title for column in self.columns if column is not AVERAGE]
+
+    def has_published(self, title: str) -> bool:
+        """Tell whether any row has a published value in a column."""
         return any(
-            row.cells[dataset, metric].published is not None
+            row.cells[title, metric].published is not None
             for row in self.rows
             for metric in METRICS
         )
 
 
-def build_table(layout: Layout, model: str, datasets: Sequence[str], measured: Measured) -> Table:
+def build_table(layout: Layout, model: str, columns: Sequence[Column], measured: Measured) -> Table:
     """Put measured values beside published ones; rows without any value are left out."""
     backbone = find_backbone(model, layout)
+    titles = [column.title for column in columns]
     rows = []
     for row in layout.rows:
-        results = {name: measured.get((name, row), ()) for name in datasets}
+        results = {title: measured.get((title, row), ()) for title in titles}
         cells = {
-            (name, metric): Cell(
-                tuple(100 * float(getattr(result, metric.lower())) for result in results[name]),
-                _published(layout, row, name, metric, backbone),
+            (column.title, metric): Cell(
+                tuple(100 * float(getattr(one, metric.lower())) for one in results[column.title]),
+                _published(layout, row, column.paper_name, metric, backbone),
             )
-            for name in datasets
+            for column in columns
             for metric in METRICS
         }
-        if len(datasets) > 1:
-            cells |= {(AVERAGE, metric): _average(cells, datasets, metric) for metric in METRICS}
-        seconds = [result.seconds for name in datasets for result in results[name]]
+        if len(titles) > 1:
+            cells |= {
+                (AVERAGE.title, metric): _average(cells, titles, metric) for metric in METRICS
+            }
+        seconds = [result.seconds for title in titles for result in results[title]]
         if any(cell.measured or cell.published is not None for cell in cells.values()):
             rows.append(TableRow(row, cells, float(np.mean(seconds)) if seconds else None))
-    shown = (*datasets, AVERAGE) if len(datasets) > 1 else tuple(datasets)
+    shown = (*columns, AVERAGE) if len(columns) > 1 else tuple(columns)
     return Table(layout, model, backbone, shown, tuple(rows))
 
 
@@ -90,13 +107,18 @@ def find_backbone(model: str, layout: Layout) -> str:
     """Return the model of the published values: the same, or the first of the table's own."""
     known = {value.backbone for value in published_values() if value.table in layout.published}
     for name in (model, *layout.models):
-        backbone = name.replace("OpenCLIP-", "OpenCLIP ")
+        # Short names tell OpenCLIP's two collections apart, the paper's table does not.
+        backbone = name.replace("OpenCLIP-", "OpenCLIP ").removesuffix("-400M")
         if backbone in known:
             return backbone
     return DEFAULT_BACKBONE
 
 
-def _published(layout: Layout, row: Row, dataset: str, metric: str, backbone: str) -> float | None:
+def _published(
+    layout: Layout, row: Row, dataset: str | None, metric: str, backbone: str
+) -> float | None:
+    if dataset is None:
+        return None
     title = row.published or row.title
     tables = [
         label for label in layout.published if not row.method or (label, title) not in FROM_PIXELS
@@ -104,9 +126,9 @@ def _published(layout: Layout, row: Row, dataset: str, metric: str, backbone: st
     return published_value(tables, title, dataset, metric, section=row.section, backbone=backbone)
 
 
-def _average(cells: Mapping[tuple[str, str], Cell], datasets: Sequence[str], metric: str) -> Cell:
+def _average(cells: Mapping[tuple[str, str], Cell], titles: Sequence[str], metric: str) -> Cell:
     """Return the mean over data sets, seed by seed, where every data set has a value."""
-    row = [cells[dataset, metric] for dataset in datasets]
+    row = [cells[title, metric] for title in titles]
     n_seeds = min(len(cell.measured) for cell in row)
     measured = np.mean([cell.measured[:n_seeds] for cell in row], axis=0)
     published = [cell.published for cell in row if cell.published is not None]

@@ -101,13 +101,14 @@ def _heading(table: Table) -> list[str]:
 
 
 def _remarks(table: Table) -> Iterator[str]:
-    if any(table.has_published(dataset) for dataset in table.datasets):
+    if any(table.has_published(column.title) for column in table.columns):
         yield ""
         yield (
             f"Published: the paper's values ({table.backbone}), not measured here. Rows marked "
             '"published only" are methods that learn from pixels, or are not run here.'
         )
-    found = compare_methods(table)
+    # The table of tests says it better.
+    found = compare_methods(table) if table.layout.name != "wilcoxon" else []
     if found:
         yield ""
         n_datasets = max(one.n_datasets for one in found)
@@ -127,26 +128,29 @@ def _remarks(table: Table) -> Iterator[str]:
 def _column_titles(table: Table) -> list[str]:
     return [
         title
-        for dataset in table.datasets
+        for column in table.columns
         for metric in METRICS
-        for title in [f"{dataset} {metric}", *["published"] * table.has_published(dataset)]
+        for title in [
+            f"{column.title} {metric}",
+            *["published"] * table.has_published(column.title),
+        ]
     ]
 
 
 def _row_texts(table: Table, row: TableRow, bold: str, plus_minus: str = "±") -> list[str]:
     texts = []
-    for dataset in table.datasets:
+    for title in (column.title for column in table.columns):
         for metric in METRICS:
-            cell = row.cells[dataset, metric]
+            cell = row.cells[title, metric]
             text = _measured(cell, plus_minus)
-            texts.append(bold.format(text) if _is_best(table, dataset, metric, cell) else text)
-            if table.has_published(dataset):
+            texts.append(bold.format(text) if _is_best(table, title, metric, cell) else text)
+            if table.has_published(title):
                 texts.append(_ABSENT if cell.published is None else f"{cell.published:.1f}")
     return texts
 
 
-def _is_best(table: Table, dataset: str, metric: str, cell: Cell) -> bool:
-    means = [row.cells[dataset, metric].mean for row in table.rows]
+def _is_best(table: Table, title: str, metric: str, cell: Cell) -> bool:
+    means = [row.cells[title, metric].mean for row in table.rows]
     known = [round(mean, 1) for mean in means if mean is not None]
     return cell.mean is not None and len(known) > 1 and round(cell.mean, 1) == max(known)
 
