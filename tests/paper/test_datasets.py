@@ -51,7 +51,7 @@ def test_cifar10_is_read_from_its_binary_files(tmp_path, make):
 def test_cifar10_is_read_from_pickles_as_from_binary_files(tmp_path, make):
     folder = make.cifar10_pickles(tmp_path)
     with open(folder / "test_batch", "rb") as file:
-        official = pickle.load(file, encoding="latin-1")  # noqa: S301 (written just now)
+        official = pickle.load(file, encoding="latin-1")
     pickled = load_dataset("cifar-10", tmp_path)
     binary = load_dataset("cifar-10", tmp_path / "binary")
     check(pickled, 100, 60)

@@ -63,3 +63,14 @@ def test_every_quick_method_runs_on_a_problem_of_the_bench(encoded):
 def test_prompts_of_the_filter_depend_on_the_model(setup):
     assert filter_templates(setup.encoder) == PROMPTS
     assert filter_templates(setup.encoder, quick=True) == ("{}",)
+
+
+def test_zero_shot_has_the_prompts_of_clips_authors(tmp_path, make, setup):
+    make.folders(tmp_path / "imagenet-a", "n02012849", "n03126707")
+    encoded = EncodedDataset(load_dataset("imagenet-a", tmp_path), setup)
+    texts = []
+    encode = setup.encoder.encode_texts
+    setup.encoder.encode_texts = lambda batch: texts.extend(batch) or encode(batch)
+    bird, machine = encoded.problem(0).class_features
+    assert abs(bird @ machine) < 0.9999
+    assert {"itap of my crane bird.", "itap of my construction crane."} <= set(texts)

@@ -26,7 +26,7 @@ from nouncut.paper.bench.stage_times import STAGES, stage_seconds
 from nouncut.paper.datasets.catalog import load_dataset
 from nouncut.paper.datasets.dataset import Dataset
 from nouncut.paper.optional_packages import require_package
-from nouncut.paper.scores import Result, clustering_scores
+from nouncut.paper.scores import Result, clustering_scores, plain_accuracy
 from nouncut.paper.tables.paper_tables import Layout, Row
 from nouncut.paper.tables.score_table import Table, build_table
 
@@ -106,7 +106,24 @@ def fill_table(plan: Plan, datasets: list[Dataset], setup: BenchSetup, found: Be
             measured.setdefault((encoded.name, row), []).append(result)
             found.n_computed += is_new
             found.n_kept += not is_new
+    found.notes.extend(_plain_notes(setup.model, measured))
     return build_table(plan.layout, setup.model, [dataset.name for dataset in datasets], measured)
+
+
+def _plain_notes(model: str, measured: Mapping[tuple[str, Row], list[Result]]) -> Iterator[str]:
+    """Give the accuracy of methods that classify, without a match of clusters with classes."""
+    for row in dict.fromkeys(row for _, row in measured):
+        plain = {
+            dataset: [result.plain_acc for result in results if result.plain_acc is not None]
+            for (dataset, other), results in measured.items()
+            if other == row
+        }
+        texts = [f"{name} {100 * np.mean(own):.1f}" for name, own in plain.items() if own]
+        if texts:
+            yield (
+                f"{row.title}, {model}: ACC of its labels as given, not matched with classes: "
+                f"{'; '.join(texts)}."
+            )
 
 
 class _Run(NamedTuple):
@@ -171,7 +188,8 @@ def _run_once(
     start = time.perf_counter()
     found = run.method.fit_predict(problem, run.seed)
     seconds = time.perf_counter() - start
-    result = Result(*clustering_scores(labels, found), seconds=seconds)
+    plain = plain_accuracy(labels, found) if run.method.classifies else None
+    result = Result(*clustering_scores(labels, found), seconds=seconds, plain_acc=plain)
     results.write(run.facts, result._asdict())
     return result
 

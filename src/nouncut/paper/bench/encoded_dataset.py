@@ -39,6 +39,8 @@ class EncodedDataset:
         self.n_clusters = len(present)
         self.n_skipped = len(dataset.test) - len(labels)
         self._class_names = [dataset.class_names[i] for i in present]
+        prompt_names = dataset.prompt_names or dataset.class_names
+        self._class_prompts = [prompt_names[i] for i in present], dataset.templates
 
     def problem_facts(self, seed: int, vocabulary: Vocabulary = "full") -> dict[str, Any]:
         """Return everything that decides a problem."""
@@ -62,7 +64,8 @@ class EncodedDataset:
     ) -> dict[str, Any]:
         """Return everything that decides the result of a method."""
         facts = self.problem_facts(seed, vocabulary)
-        return {**facts, "method": method, "model_name": self.setup.model}
+        own = {"method": method, "model_name": self.setup.model}
+        return {**facts, **own, "class_prompts": _digest(self._class_prompts)}
 
     def problem(
         self, seed: int, vocabulary: Vocabulary = "full", *, with_gradnorm: bool = False
@@ -70,14 +73,13 @@ class EncodedDataset:
         """Return the input of methods."""
         setup = self.setup
         gradnorm = self._nouns("gradnorm", seed, vocabulary) if with_gradnorm else None
-        names = [name.split(",")[0] for name in self._class_names]
         return Problem(
             visual=self._visual,
             semantic=self._semantic,
             n_clusters=self.n_clusters,
             nouns=setup.encode(self._nouns("tac", seed, vocabulary), PROMPTS),
             candidates=setup.candidates[self._allowed(vocabulary)],
-            class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
+            class_features=mean_prompt_features(setup.encode(*self._class_prompts)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
         )
