@@ -70,9 +70,7 @@ def test_a_common_shift_changes_nothing(losses, shift):
     )
 
 
-@given(
-    st.lists(st.floats(-1, 1), min_size=1, max_size=7), st.floats(1e-3, 10), st.integers(1, 12)
-)
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=7), st.floats(1e-3, 10), st.integers(1, 12))
 @settings(max_examples=100, deadline=None)
 def test_steps_of_the_diffusion_have_a_closed_form(eigenvalues, mu, n_steps):
     x = np.array(eigenvalues)

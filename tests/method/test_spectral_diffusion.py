@@ -72,8 +72,8 @@ def test_single_steps_are_those_of_the_published_iteration(name, graphs_of):
     affinity, exact = exact_diffusion(graphs, options, n_threads=2)
     found, prompts = spectral_diffusion(graphs, k, options, cut="diffused", random_state=0)
     assert len(prompts.objective) == len(exact.objective) == 8
-    # The objective moves by 5 to 40 % over these steps.
-    np.testing.assert_allclose(prompts.objective, exact.objective, rtol=5e-3)
+    # Over these steps the objective falls by 0.4 to 2 %.
+    np.testing.assert_allclose(prompts.objective, exact.objective, rtol=1.5e-3)
     assert np.all(np.diff(prompts.objective) < 0)
     np.testing.assert_allclose(prompts.steps, exact.steps, atol=0.02)
     expected = assign_labels(dense_cut(affinity, k))
