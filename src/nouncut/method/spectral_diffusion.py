@@ -214,10 +214,10 @@ def _split_spectrum(
     floor = float(f(np.zeros(1))[0])
 
     def smooth(x: NDArray[Any]) -> NDArray[Any]:
-        return f(x) - floor
+        return np.asarray(f(x) - floor)
 
     def twice(x: NDArray[Any]) -> NDArray[Any]:
-        return x * f(x) ** 2
+        return np.asarray(x * f(x) ** 2)
 
     probes = probes.astype(vectors.dtype)
     probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)

@@ -67,9 +67,9 @@ def test_the_objective_never_rises(encoded):
 @pytest.fixture(scope="module")
 def made():
     """Return a problem of 700 images that is not easy, and its labels."""
-    data = make_clip_like(700, 8, n_prompts=3, separation=0.22, random_state=0)
-    nouns, classes = list(data.noun_features), data.noun_features[0][:8]
-    problem = Problem(data.features, data.features, 8, nouns, nouns[0], classes, tau=0.04)
+    data = make_clip_like(700, 30, n_prompts=3, separation=0.22, random_state=0)
+    nouns, classes = list(data.noun_features), data.noun_features[0][:30]
+    problem = Problem(data.features, data.features, 30, nouns, nouns[0], classes, tau=0.04)
     return problem, data.labels
 
 

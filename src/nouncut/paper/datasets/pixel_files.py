@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,48 +22,44 @@ _CIFAR10_NAMES = (
 @or_class_folders
 def load_cifar10(folder: Path, title: str) -> Dataset:
     """Load CIFAR-10: one byte for the class, then the pixels; or its Python version."""
-    batches = [f"data_batch_{number}" for number in range(1, 6)]
-    if (folder / "test_batch").is_file():
-        train, test = (
-            PickledImages(tuple(need(folder, name) for name in names), _CIFAR_SHAPE)
-            for names in (batches, ["test_batch"])
-        )
-        return Dataset(title, train, test, test.classes("labels"), _CIFAR10_NAMES)
-    train, test = (
-        PixelImages(tuple(need(folder, f"{name}.bin") for name in names), _CIFAR_SHAPE, header=1)
-        for names in (batches, ["test_batch"])
-    )
-    return Dataset(title, train, test, _header_bytes(test, 0), _CIFAR10_NAMES)
+    batches = tuple(f"data_batch_{number}" for number in range(1, 6))
+    train, test, labels = _read_cifar(folder, batches, "test_batch", ("labels",), "labels")
+    return Dataset(title, train, test, labels, _CIFAR10_NAMES)
 
 
 def load_cifar20(folder: Path, title: str) -> Dataset:
     """Load the twenty superclasses of CIFAR-100."""
     if has_split(folder):
         return _merge_classes(load_folders(folder, title))
-    return _load_cifar100(folder, title, "coarse", tuple(cifar_superclasses()))
+    return _load_cifar100(folder, title, "coarse_labels", tuple(cifar_superclasses()))
 
 
 @or_class_folders
 def load_cifar100(folder: Path, title: str) -> Dataset:
     """Load CIFAR-100, whose classes are numbered by the alphabet."""
     names = sorted(fine for classes in cifar_superclasses().values() for fine in classes)
-    return _load_cifar100(folder, title, "fine", tuple(names))
+    return _load_cifar100(folder, title, "fine_labels", tuple(names))
 
 
-def _load_cifar100(
-    folder: Path, title: str, level: Literal["coarse", "fine"], names: tuple[str, ...]
-) -> Dataset:
+def _load_cifar100(folder: Path, title: str, level: str, names: tuple[str, ...]) -> Dataset:
     """Load CIFAR-100: superclass, class, pixels; or its Python version."""
-    if (folder / "test").is_file():
-        train, test = (
-            PickledImages((need(folder, part),), _CIFAR_SHAPE) for part in ("train", "test")
-        )
-        return Dataset(title, train, test, test.classes(f"{level}_labels"), names)
-    train, test = (
-        PixelImages((need(folder, f"{part}.bin"),), _CIFAR_SHAPE, header=2)
-        for part in ("train", "test")
-    )
-    return Dataset(title, train, test, _header_bytes(test, int(level == "fine")), names)
+    kinds = ("coarse_labels", "fine_labels")
+    train, test, labels = _read_cifar(folder, ("train",), "test", kinds, level)
+    return Dataset(title, train, test, labels, names)
+
+
+def _read_cifar(
+    folder: Path, train: tuple[str, ...], test: str, kinds: tuple[str, ...], level: str
+) -> tuple[PixelImages, PixelImages, NDArray[np.intp]]:
+    """Read both parts, and the test part's classes; every image has a byte per kind of class."""
+    if (folder / test).is_file():
+        paths = tuple(need(folder, name) for name in train)
+        pickled = PickledImages((folder / test,), _CIFAR_SHAPE)
+        return PickledImages(paths, _CIFAR_SHAPE), pickled, pickled.classes(level)
+    paths = tuple(need(folder, f"{name}.bin") for name in train)
+    binary = PixelImages((need(folder, f"{test}.bin"),), _CIFAR_SHAPE, header=len(kinds))
+    labels = binary.headers()[:, kinds.index(level)].astype(np.intp)
+    return PixelImages(paths, _CIFAR_SHAPE, header=len(kinds)), binary, labels
 
 
 def cifar_superclasses() -> dict[str, tuple[str, ...]]:
@@ -94,7 +89,3 @@ def _merge_classes(dataset: Dataset) -> Dataset:
     merged = tuple(dict.fromkeys(names))
     numbers = np.array([merged.index(name) for name in names])
     return Dataset(dataset.name, dataset.train, dataset.test, numbers[dataset.labels], merged)
-
-
-def _header_bytes(images: PixelImages, column: int) -> NDArray[np.intp]:
-    return images.headers()[:, column].astype(np.intp)
