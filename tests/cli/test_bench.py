@@ -124,8 +124,10 @@ def test_what_is_wrong_is_said(nouncut, arguments, code, words):
     assert words in " ".join(ended.err.split())
 
 
-def test_pickles_are_not_opened(nouncut):
-    (nouncut.folder / "cifar-10-batches-py").mkdir()
-    (nouncut.folder / "cifar-10-batches-py/data_batch_1").write_bytes(b"\x80\x04.")
+def test_pickles_are_not_run(nouncut):
+    folder = runpy.run_path(str(MAKERS))["make_cifar10_pickles"](nouncut.folder)
+    attack = b"cposix\nsystem\n(S'touch run'\ntR."
+    (folder / "test_batch").write_bytes(attack)
     ended = nouncut("bench", "cifar-10", "--data-root", ".", code=3)
-    assert "binary version" in ended.err
+    assert "test_batch is no file of CIFAR's Python version" in ended.err
+    assert not (nouncut.folder / "run").exists()

@@ -52,9 +52,9 @@ def _read_cifar(
     folder: Path, train: tuple[str, ...], test: str, kinds: tuple[str, ...], level: str
 ) -> tuple[PixelImages, PixelImages, NDArray[np.intp]]:
     """Read both parts, and the test part's classes; every image has a byte per kind of class."""
-    if (folder / test).is_file():
+    if any((folder / name).is_file() for name in (*train, test)):
         paths = tuple(need(folder, name) for name in train)
-        pickled = PickledImages((folder / test,), _CIFAR_SHAPE)
+        pickled = PickledImages((need(folder, test),), _CIFAR_SHAPE)
         return PickledImages(paths, _CIFAR_SHAPE), pickled, pickled.classes(level)
     paths = tuple(need(folder, f"{name}.bin") for name in train)
     binary = PixelImages((need(folder, f"{test}.bin"),), _CIFAR_SHAPE, header=len(kinds))
