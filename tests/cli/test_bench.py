@@ -47,6 +47,7 @@ def test_the_papers_cifar_column_from_one_command(nouncut, tiny_clip, cifar, wor
     assert rows["ProPos (published only)"].split(" | ")[1] == "-"
     assert rows["CLIP (KMeans)"].split(" | ")[2] == "70.3"
     assert "nouncut bench cifar-10" in ended.out
+    assert "CLIP (zero-shot), tiny: ACC of its labels as given" in ended.out
     table = read_csv(nouncut.folder / "out/classic-tiny.csv")
     ours = next(row for row in table if row["method"] == "ours" and row["metric"] == "ACC")
     assert float(ours["published"]) == 92.0
