@@ -72,6 +72,7 @@ def test_the_papers_cifar_column_from_one_command(nouncut, tiny_clip, cifar, wor
     assert rows["ProPos (published only)"].split(" | ")[1] == "-"
     assert rows["CLIP (KMeans)"].split(" | ")[2] == "70.3"
     assert "nouncut bench cifar-10" in ended.out
+    assert "CLIP (zero-shot), tiny: ACC of its labels as given" in ended.out
     table = read_csv(nouncut.folder / "out/classic-tiny.csv")
     ours = next(row for row in table if row["method"] == "ours" and row["metric"] == "ACC")
     assert float(ours["published"]) == 92.0
@@ -267,8 +268,10 @@ def test_what_is_wrong_is_said(nouncut, arguments, code, words):
     assert words in " ".join(ended.err.split())
 
 
-def test_pickles_are_not_opened(nouncut):
-    (nouncut.folder / "cifar-10-batches-py").mkdir()
-    (nouncut.folder / "cifar-10-batches-py/data_batch_1").write_bytes(b"\x80\x04.")
+def test_pickles_are_not_run(nouncut):
+    folder = runpy.run_path(str(MAKERS))["make_cifar10_pickles"](nouncut.folder)
+    attack = b"cposix\nsystem\n(S'touch run'\ntR."
+    (folder / "test_batch").write_bytes(attack)
     ended = nouncut("bench", "cifar-10", "--data-root", ".", code=3)
-    assert "binary version" in ended.err
+    assert "test_batch is no file of CIFAR's Python version" in ended.err
+    assert not (nouncut.folder / "run").exists()

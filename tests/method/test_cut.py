@@ -63,6 +63,19 @@ def test_the_implied_cut_is_the_dense_cut_of_the_diffused_affinity(name, iterate
     assert share_of_subspace(expected, found) > 0.985
 
 
+@pytest.mark.parametrize("n_steps", [1, 2, 5])
+@pytest.mark.parametrize("name", HARD)
+def test_the_implied_cut_is_the_dense_cut_after_some_steps(name, n_steps):
+    graphs, weights, _ = graphs_and_dense_cut(name)
+    k = HARD[name][1]
+    stack = stack_graphs(graphs)
+    pairs = top_eigenpairs(stack.mean(weights), k, n_spare=guard_vectors(k), random_state=0)
+    found = implied_cut(stack, weights, pairs, k, mu=0.1, n_steps=n_steps, random_state=0)
+    options = EVEN_WEIGHTS._replace(max_inner_iter=n_steps, tol=0)
+    expected = dense_cut(exact_diffusion(graphs, options)[0], k)
+    assert share_of_subspace(expected, found[np.argsort(stack.order)]) > 0.985
+
+
 def test_the_cut_of_negative_eigenvalues_converges_to_the_largest():
     """Plain subspace iteration would find the vectors of -0.9 and -0.8."""
     rng = np.random.default_rng(0)

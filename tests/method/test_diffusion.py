@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nouncut.method.diffusion import simplex_weights
+from nouncut.method.diffusion import diffused, simplex_weights
 
 
 def solve_quadratic_programme(losses: list[float], lam: float) -> np.ndarray:
@@ -68,3 +68,14 @@ def test_a_common_shift_changes_nothing(losses, shift):
     np.testing.assert_allclose(
         simplex_weights(losses, 10.0), simplex_weights(shifted, 10.0), atol=1e-9
     )
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=7), st.floats(1e-3, 10), st.integers(1, 12))
+@settings(max_examples=100, deadline=None)
+def test_steps_of_the_diffusion_have_a_closed_form(eigenvalues, mu, n_steps):
+    x = np.array(eigenvalues)
+    expected = np.ones(len(x))
+    for _ in range(n_steps):
+        expected = (x**2 * expected + mu) / (1 + mu)
+    np.testing.assert_allclose(diffused(x, mu, n_steps), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(diffused(x, mu, 10**9), diffused(x, mu), rtol=1e-9, atol=1e-12)

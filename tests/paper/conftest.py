@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import zlib
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +63,57 @@ def make_cifar100(root: Path) -> Path:
     return folder
 
 
+def pickled_text(data: bytes) -> bytes:
+    """Return the instruction by which Python 2 pickled a text."""
+    if len(data) < 256:
+        return b"U" + bytes([len(data)]) + data
+    return b"T" + struct.pack("<i", len(data)) + data
+
+
+def pickled_batch(records: bytes, header: int, lists: dict[str, int]) -> bytes:
+    """Return images as in CIFAR's Python version: a pickle that Python 2 wrote with numpy 1."""
+    rows = np.frombuffer(records, np.uint8).reshape(-1, header + 3 * 32 * 32)
+    n_images = len(rows)
+    byte = b"cnumpy\ndtype\nq\x04U\x02u1K\x00K\x01\x87Rq\x05(K\x03U\x01|NNN"
+    byte += 2 * b"J\xff\xff\xff\xff" + b"K\x00tb"
+    shape = b"M" + struct.pack("<H", n_images) + b"M" + struct.pack("<H", 3 * 32 * 32) + b"\x86"
+    parts = [b"\x80\x02}q\x01("]
+    for name, column in lists.items():
+        numbers = b"".join(b"K" + bytes([row[column]]) for row in rows)
+        parts.append(pickled_text(name.encode()) + b"q\x02](" + numbers + b"e")
+    parts.append(pickled_text(b"data") + b"cnumpy.core.multiarray\n_reconstruct\nq\x06")
+    parts.append(b"cnumpy\nndarray\nq\x07K\x00\x85U\x01b\x87Rq\x08(K\x01" + shape + byte + b"\x89")
+    parts.append(pickled_text(rows[:, header:].tobytes()) + b"tb")
+    names = b"".join(pickled_text(b"image_%d.png" % i) for i in range(n_images))
+    parts.append(pickled_text(b"filenames") + b"](" + names + b"eu.")
+    return b"".join(parts)
+
+
+def two_pickled_images() -> bytes:
+    return pickled_batch(cifar_records(2, [[0], [1]], seed=1), 1, {"labels": 0})
+
+
+def make_cifar10_pickles(root: Path) -> Path:
+    """Write what `make_cifar10` writes, as torchvision's download has it."""
+    binary = make_cifar10(root / "binary")
+    folder = root / "cifar-10-batches-py"
+    folder.mkdir(parents=True)
+    for path in binary.glob("*.bin"):
+        batch = pickled_batch(path.read_bytes(), 1, {"labels": 0})
+        (folder / path.stem).write_bytes(batch)
+    return folder
+
+
+def make_cifar100_pickles(root: Path) -> Path:
+    binary = make_cifar100(root / "binary")
+    folder = root / "cifar-100-python"
+    folder.mkdir(parents=True)
+    for path in binary.glob("*.bin"):
+        lists = {"coarse_labels": 0, "fine_labels": 1}
+        (folder / path.stem).write_bytes(pickled_batch(path.read_bytes(), 2, lists))
+    return folder
+
+
 def make_stl10(root: Path) -> Path:
     folder = root / "stl10_binary"
     folder.mkdir(parents=True)
@@ -116,6 +168,39 @@ def make_imagenet(root: Path, *synsets: str, flat: bool = False) -> Path:
         for number, synset in enumerate(order):
             rows[number] = (number + 1, synset)
         savemat(data / "meta.mat", {"synsets": rows})
+    return folder
+
+
+def make_kaggle_imagenet(root: Path, *synsets: str) -> Path:
+    """Write ImageNet as Kaggle's archive unpacks."""
+    inside = make_imagenet(root / "unpacked", *synsets, flat=True)
+    folder = root / "ILSVRC/Data/CLS-LOC"
+    folder.mkdir(parents=True)
+    for part in ("train", "val"):
+        (inside / part).rename(folder / part)
+    images = [f"ILSVRC2012_val_{number + 1:08d}" for number in range(len(synsets))]
+    rows = [
+        f"{image},{synset} 85 1 499 272 {synset} 1 2 3 4 "
+        for image, synset in zip(images, synsets, strict=True)
+    ]
+    # Kaggle lists the images in no order.
+    write_lines(root / "LOC_val_solution.csv", "ImageId,PredictionString", *reversed(rows))
+    return folder
+
+
+def make_places(root: Path) -> Path:
+    folder = root / "places365"
+    write_lines(
+        folder / "categories_places365.txt",
+        "/a/airfield 0",
+        "/a/airport_terminal 1",
+        "/a/apartment_building/outdoor 2",
+    )
+    images = [f"Places365_val_0000000{number}.jpg" for number in (1, 2, 3)]
+    listed = [f"{image} {label}" for image, label in zip(images, (2, 0, 1), strict=True)]
+    write_lines(folder / "places365_val.txt", *listed)
+    for image in images:
+        picture(folder / "val_256" / image, size=(256, 256))
     return folder
 
 
@@ -193,6 +278,11 @@ def make() -> SimpleNamespace:
     return SimpleNamespace(
         cifar10=make_cifar10,
         cifar100=make_cifar100,
+        cifar10_pickles=make_cifar10_pickles,
+        cifar100_pickles=make_cifar100_pickles,
+        two_pickled_images=two_pickled_images,
+        kaggle_imagenet=make_kaggle_imagenet,
+        places=make_places,
         stl10=make_stl10,
         dtd=make_dtd,
         ucf101=make_ucf101,

@@ -4,11 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from nouncut.errors import InputError
 from nouncut.images.hashing import content_hash
 from nouncut.paper.datasets.catalog import KNOWN, load_dataset
+from nouncut.paper.datasets.cifar_pickles import read_batch
 from nouncut.paper.datasets.dataset import CentreCrop, FileImages, PixelImages
 from nouncut.paper.datasets.dataset_files import packaged_lines
 from nouncut.paper.datasets.pixel_files import cifar_superclasses
@@ -45,18 +48,74 @@ def test_cifar10_is_read_from_its_binary_files(tmp_path, make):
     assert pixels[2, 5, 1] == raw[1 + 1024 + 2 * 32 + 5]
 
 
+def test_cifar10_is_read_from_pickles_as_from_binary_files(tmp_path, make):
+    folder = make.cifar10_pickles(tmp_path)
+    with open(folder / "test_batch", "rb") as file:
+        official = pickle.load(file, encoding="latin-1")
+    pickled = load_dataset("cifar-10", tmp_path)
+    binary = load_dataset("cifar-10", tmp_path / "binary")
+    check(pickled, 100, 60)
+    assert pickled.labels.tolist() == binary.labels.tolist() == official["labels"]
+    assert pickled.class_names == binary.class_names
+    # The same images have the same features in the store.
+    assert [pickled.test.key(i) for i in range(60)] == [binary.test.key(i) for i in range(60)]
+    raw = official["data"].reshape(-1, 3, 32, 32)[7]
+    np.testing.assert_array_equal(np.asarray(pickled.test.open(7)), raw.transpose(1, 2, 0))
+    assert pickled.test.path(3).name == "image 3"
+
+
+@pytest.mark.parametrize("kind", ["cifar100", "cifar100_pickles"])
+def test_cifar100_has_fine_and_coarse_classes(tmp_path, make, kind):
+    getattr(make, kind)(tmp_path)
+    fine, coarse = load_dataset("cifar-100", tmp_path), load_dataset("cifar-20", tmp_path)
+    check(fine, 9, 6)
+    assert fine.labels.tolist() == [4, 1, 81, 4, 1, 81]
+    assert [fine.class_names[i] for i in (4, 1, 81)] == ["beaver", "aquarium fish", "streetcar"]
+    assert coarse.labels.tolist() == [0, 1, 19, 0, 1, 19]
+    assert len(fine.class_names) == 100
+
+
+class Attack:
+    """Runs a function when it is unpickled."""
+
+    def __init__(self, mark):
+        self._mark = str(mark)
+
+    def __reduce__(self):
+        return open, (self._mark, "w")
+
+
 @pytest.mark.parametrize(
-    ("name", "folder", "file", "archive"),
+    "content",
     [
-        ("cifar-10", "cifar-10-batches-py", "data_batch_1", "cifar-10-binary"),
-        ("cifar-20", "cifar-100-python", "test", "cifar-100-binary"),
+        lambda mark: pickle.dumps({"data": Attack(mark), "labels": [1]}, 2),
+        lambda mark: pickle.dumps({"data": np.zeros((2, 3072)), "labels": [1, 2]}, 2),
+        lambda mark: pickle.dumps({"labels": [1]}, 2),
+        lambda mark: b"",
     ],
 )
-def test_pickles_are_refused_with_advice(tmp_path, name, folder, file, archive):
-    (tmp_path / folder).mkdir()
-    (tmp_path / folder / file).write_bytes(pickle.dumps({"data": []}))
-    with pytest.raises(InputError, match=archive):
-        load_dataset(name, tmp_path)
+def test_no_code_of_a_pickle_is_run(tmp_path, make, content):
+    folder = make.cifar10_pickles(tmp_path)
+    (folder / "test_batch").write_bytes(content(tmp_path / "mark"))
+    with pytest.raises(InputError, match=r"test_batch.*Unpack the archive again"):
+        load_dataset("cifar-10", tmp_path)
+    assert not (tmp_path / "mark").exists()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damaged_pickles_give_an_error_or_images(tmp_path_factory, make, data):
+    whole = bytearray(make.two_pickled_images())
+    at = data.draw(st.integers(0, len(whole) - 1).filter(lambda i: i < 200 or i > 6200))
+    whole[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "test_batch"
+    path.write_bytes(whole[: data.draw(st.integers(at, len(whole)))])
+    try:
+        batch = read_batch(path)
+    except InputError:
+        return
+    assert batch["data"].shape[1] == 3072
+    assert all(len(numbers) == len(batch["data"]) for numbers in batch.values())
 
 
 def test_a_file_that_was_cut_short_is_refused(tmp_path, make):
@@ -106,6 +165,11 @@ def test_dtd_takes_its_first_split(tmp_path, make):
     assert dataset.class_names == ("banded", "polka dotted")
 
 
+def test_dtd_may_be_unpacked_by_torchvision(tmp_path, make):
+    make.dtd(tmp_path / "dtd")
+    check(load_dataset("dtd", tmp_path), 4, 2)
+
+
 def test_ucf101_takes_middle_frames(tmp_path, make):
     make.ucf101(tmp_path)
     dataset = load_dataset("ucf-101", tmp_path)
@@ -142,6 +206,29 @@ def test_a_flat_validation_set_has_the_devkits_classes(tmp_path, make):
     # The images were written in the order of their synsets.
     assert dataset.labels.tolist() == [0, 1, 2]
     assert dataset.class_names[1] == "airliner"
+
+
+@pytest.mark.parametrize("root", ["", "imagenet", "imagenet-object-localization-challenge"])
+def test_imagenet_is_read_as_kaggle_has_it(tmp_path, make, root):
+    make.kaggle_imagenet(tmp_path / root, *TEN)
+    dataset = load_dataset("imagenet-1k", tmp_path)
+    check(dataset, 20, 10)
+    assert dataset.labels.tolist() == [sorted(TEN).index(synset) for synset in TEN]
+    assert len(load_dataset("imagenet-10", tmp_path).class_names) == 10
+
+
+def test_an_image_that_kaggles_list_lacks_is_named(tmp_path, make):
+    folder = make.kaggle_imagenet(tmp_path, *TEN)
+    make.picture(folder / "val/ILSVRC2012_val_00099999.JPEG")
+    with pytest.raises(InputError, match=r"LOC_val_solution.csv.*00099999.JPEG"):
+        load_dataset("imagenet-1k", tmp_path)
+
+
+def test_a_flat_validation_set_needs_its_classes(tmp_path, make):
+    folder = make.imagenet(tmp_path, *TEN, flat=True)
+    (folder / "ILSVRC2012_devkit_t12").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"ILSVRC2012_devkit_t12 or LOC_val_solution.csv"):
+        load_dataset("imagenet-1k", tmp_path)
 
 
 def test_imagenet_is_cut_as_usual(tmp_path, make):
@@ -194,6 +281,37 @@ def test_imagenet_under_domain_shift(tmp_path, make):
         load_dataset("imagenet-c/../3", tmp_path)
 
 
+def test_corrupted_images_are_neither_scaled_nor_cut(tmp_path, make):
+    path = tmp_path / "ImageNet-C/fog/3" / TEN[0] / "ILSVRC2012_val_00000001.JPEG"
+    make.picture(path, size=(224, 224))
+    make.folders(tmp_path / "ImageNet-C/fog/3", TEN[1])
+    images = load_dataset("imagenet-c/fog/3", tmp_path).test
+    number = images.paths.index(path)
+    np.testing.assert_array_equal(np.asarray(images.open(number)), np.asarray(Image.open(path)))
+    assert images.key(number) == content_hash(path)
+
+
+@pytest.mark.parametrize("name", ["imagenet-a", "imagenet-r"])
+def test_imagenet_a_and_r_have_folders_of_synsets(tmp_path, make, name):
+    make.folders(tmp_path / name, *TEN[:3])
+    (tmp_path / name / "README.txt").write_text("200 classes")
+    dataset = load_dataset(name, tmp_path)
+    check(dataset, 6, 6)
+    assert dataset.train is dataset.test
+    assert dataset.test.open(0).size == (224, 224)
+
+
+def test_places365_takes_its_validation_images(tmp_path, make):
+    folder = make.places(tmp_path)
+    dataset = load_dataset("places365", tmp_path)
+    check(dataset, 3, 3)
+    assert dataset.labels.tolist() == [2, 0, 1]
+    assert dataset.class_names == ("airfield", "airport terminal", "apartment building outdoor")
+    make.lines(folder / "places365_val.txt", "Places365_val_00000001.jpg 365")
+    with pytest.raises(InputError, match="'365'"):
+        load_dataset("places365", tmp_path)
+
+
 def test_aircraft(tmp_path, make):
     make.aircraft(tmp_path)
     dataset = load_dataset("aircraft", tmp_path)
@@ -236,6 +354,11 @@ def test_cars(tmp_path, make):
     assert dataset.class_names[1] == "smart fortwo 2012"
 
 
+def test_a_source_that_has_moved_is_said_so(tmp_path):
+    with pytest.raises(InputError, match=r"page.*is gone.*https://github.com"):
+        load_dataset("cars", tmp_path)
+
+
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_missing_files_come_with_their_source(tmp_path, name):
     with pytest.raises(InputError, match="https://"):
@@ -263,7 +386,8 @@ def test_an_image_folder_with_a_split_will_do(tmp_path, make, name):
 
 def test_the_paper_knows_every_data_set():
     published = {value.dataset for value in published_values()} - {"Average"}
-    assert {known.title for known in KNOWN.values()} == published
+    beside = {"CIFAR-100", "ImageNet-A", "ImageNet-R", "Places365"}
+    assert {known.title for known in KNOWN.values()} == published | beside
 
 
 def test_any_folder_per_class(tmp_path, make):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
-from nouncut.paper.scores import clustering_scores
+from nouncut.paper.scores import clustering_scores, plain_accuracy
 
 
 def brute_force_accuracy(true: list[int], found: list[int]) -> float:
@@ -25,6 +25,14 @@ def brute_force_accuracy(true: list[int], found: list[int]) -> float:
 def test_accuracy_is_the_best_match(pairs):
     true, found = ([pair[side] for pair in pairs] for side in (0, 1))
     assert clustering_scores(true, found).acc == pytest.approx(brute_force_accuracy(true, found))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_plain_accuracy_never_exceeds_the_best_match(pairs):
+    true, found = ([pair[side] for pair in pairs] for side in (0, 1))
+    assert plain_accuracy(true, found) <= clustering_scores(true, found).acc
+    assert plain_accuracy(true, true) == 1
 
 
 def test_nmi_is_normalised_by_the_arithmetic_mean():

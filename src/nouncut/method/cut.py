@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -109,10 +110,14 @@ def cut_implied_affinity(
     k: int,
     mu: float,
     *,
+    n_steps: int | None = None,
     random_state: np.random.RandomState,
     n_threads: int = 1,
 ) -> Cut:
-    """Cut the diffused affinity without forming it; `start` are eigenpairs of the mean graph."""
+    """Cut the diffused affinity without forming it; `start` are eigenpairs of the mean graph.
+
+    With `n_steps`, the affinity is that after some steps of the diffusion.
+    """
     mean = stack.mean(weights)
     # Diffusion is steepest at eigenvalues near one, and amplifies errors of their vectors.
     n_exact = exact_vectors(start, k)
@@ -125,7 +130,14 @@ def cut_implied_affinity(
         n_threads=n_threads,
     )
     vectors = implied_cut(
-        stack, weights, accurate, k, mu, random_state=random_state, n_threads=n_threads
+        stack,
+        weights,
+        accurate,
+        k,
+        mu,
+        n_steps=n_steps,
+        random_state=random_state,
+        n_threads=n_threads,
     )
     quotients = _rayleigh_quotients(mean, vectors, n_threads)
     return Cut(mean, Eigenpairs(quotients, vectors), start.values)
@@ -138,6 +150,7 @@ def implied_cut(
     k: int,
     mu: float,
     *,
+    n_steps: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
 ) -> NDArray[Any]:
@@ -148,7 +161,7 @@ def implied_cut(
     would find those of largest modulus.
     """
     dtype = eigenpairs.vectors.dtype
-    affinity = _Affinity(stack, weights, eigenpairs, k, mu, n_threads)
+    affinity = _Affinity(stack, weights, eigenpairs, k, mu, n_steps, n_threads)
     diagonal = affinity.diagonal()
     row_sums = affinity(np.ones((len(diagonal), 1), dtype)).ravel()
     roots = _inverse_roots(row_sums - diagonal)
@@ -197,6 +210,7 @@ class _Affinity:
         eigenpairs: Eigenpairs,
         k: int,
         mu: float,
+        n_steps: int | None,
         n_threads: int,
     ) -> None:
         dtype = eigenpairs.vectors.dtype
@@ -205,8 +219,10 @@ class _Affinity:
         used = np.flatnonzero(weights)
         self.weights = weights[used]
         self.prompts = [with_entries(stack.pattern, stack.edges[b].astype(dtype)) for b in used]
-        self.eigenpairs, self.mu, self.n_threads = eigenpairs, mu, n_threads
-        self.curvature = mu / (1 + mu) ** 2
+        self.eigenpairs, self.n_threads = eigenpairs, n_threads
+        self.diffused = partial(diffused, mu=mu, n_steps=n_steps)
+        # The first step adds P to the identity, without the factor c of later ones.
+        self.curvature = 1 / (1 + mu) if n_steps == 1 else mu / (1 + mu) ** 2
         n_exact = exact_vectors(eigenpairs, k)
         self.exact = Eigenpairs(eigenpairs.values[:n_exact], eigenpairs.vectors[:, :n_exact])
         self.interval = spectrum_floor(self.graph), rest_ceiling(eigenpairs, n_exact)
@@ -234,7 +250,7 @@ class _Affinity:
 
     def _of_the_mean(self, x: NDArray[Any]) -> NDArray[np.float64]:
         """Return f without its second term, which comes from the prompts."""
-        return np.asarray(diffused(x, self.mu) - self.curvature * np.square(x))
+        return np.asarray(self.diffused(x) - self.curvature * np.square(x))
 
     def diagonal(self) -> NDArray[np.float64]:
         """Return the affinity's diagonal to a fraction of a percent.
@@ -247,8 +263,8 @@ class _Affinity:
         rest = np.maximum(1 - leading.sum(axis=1), np.finfo(np.float64).tiny)
         squares = _row_squares(self.graph)
         mean_square = np.clip((squares - leading @ values**2) / rest, 0, 1)
-        of_the_mean = leading @ diffused(values, self.mu)
-        of_the_mean += rest * diffused(np.sqrt(mean_square), self.mu)
+        of_the_mean = leading @ self.diffused(values)
+        of_the_mean += rest * self.diffused(np.sqrt(mean_square))
         spread = sum(w * _row_squares(p) for w, p in zip(self.weights, self.prompts, strict=True))
         return np.asarray(of_the_mean + self.curvature * (spread - squares))
 

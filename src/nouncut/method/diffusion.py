@@ -16,6 +16,8 @@ class DiffusionOptions(NamedTuple):
     max_iter: int = 5
     max_inner_iter: int = 8
     tol: float = 1e-4
+    # One affinity step per outer step and no early stop: Algorithm 1, iteration by iteration.
+    single_steps: bool = False
 
 
 PUBLISHED = DiffusionOptions()
@@ -51,7 +53,15 @@ def simplex_weights(losses: ArrayLike, lam: float) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def diffused(x: NDArray[Any], mu: float) -> NDArray[np.float64]:
-    """Return the diffused eigenvalues ``f(x) = mu / (1 + mu - x^2)`` of a single graph."""
+def diffused(x: NDArray[Any], mu: float, n_steps: int | None = None) -> NDArray[np.float64]:
+    """Return the diffused eigenvalues of a single graph.
+
+    They are ``f(x) = mu / (1 + mu - x^2)`` at the fixed point of Eq. 13. Steps from the identity
+    approach it by the factor ``x^2 / (1 + mu)`` each.
+    """
     # Rounding must not carry an eigenvalue of one across the pole.
-    return np.asarray(mu / (1 + mu - np.minimum(np.square(x), 1)))
+    squares = np.minimum(np.square(x), 1)
+    fixed = mu / (1 + mu - squares)
+    if n_steps is None:
+        return np.asarray(fixed)
+    return np.asarray(fixed + (squares / (1 + mu)) ** n_steps * (1 - fixed))

@@ -34,9 +34,10 @@ def exact_diffusion(
     products = [_two_sided(S, affinity, n_threads) for S in graphs]
     objective: list[float] = []
     weight_steps: list[NDArray[np.float64]] = []
+    max_inner_iter = 1 if options.single_steps else options.max_inner_iter
     for _ in range(options.max_iter):
         n_steps, change = 0, np.inf
-        while n_steps < options.max_inner_iter and change >= options.tol:
+        while n_steps < max_inner_iter and change >= options.tol:
             successor = _affinity_step(products, weights, options.mu)
             change = float(np.linalg.norm(successor - affinity) / np.linalg.norm(affinity))
             affinity = successor
@@ -50,7 +51,7 @@ def exact_diffusion(
         distance = square - 2 * float(np.trace(affinity)) + n_images
         penalty = options.lam / 2 * weights @ weights
         objective.append(float(weights @ losses + options.mu * distance + penalty))
-        if n_steps == 1 and change < options.tol:
+        if n_steps == 1 and change < options.tol and not options.single_steps:
             break
     return affinity, PromptWeights(weights, losses, np.array(objective), np.array(weight_steps))
 

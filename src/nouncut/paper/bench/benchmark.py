@@ -28,7 +28,7 @@ from nouncut.paper.bench.setup import BenchSetup, load_setup, load_words
 from nouncut.paper.bench.stage_times import STAGES, run_stages
 from nouncut.paper.optional_packages import require_package
 from nouncut.paper.published import DEFAULT_BACKBONE, PromptNouns, ShiftNouns
-from nouncut.paper.scores import Result, clustering_scores
+from nouncut.paper.scores import Result, clustering_scores, plain_accuracy
 from nouncut.paper.tables.paper_tables import Layout, Row
 from nouncut.paper.tables.paper_tables import Vocabulary as RowVocabulary
 from nouncut.paper.tables.score_table import Table, build_table
@@ -129,6 +129,7 @@ def fill_table(
                 parts[row].append(results)
         for row, of_parts in parts.items():
             measured[column.column.title, row] = mean_results(of_parts)
+    found.notes.extend(_plain_notes(setup.model, measured))
     return build_table(plan.layout, setup.model, [one.column for one in columns], measured)
 
 
@@ -136,7 +137,14 @@ def mean_results(parts: Sequence[Sequence[Result]]) -> list[Result]:
     """Return the mean over data sets, seed by seed."""
     if len(parts) == 1:
         return list(parts[0])
-    return [Result(*np.mean(seed, axis=0).tolist()) for seed in zip(*parts, strict=True)]
+    return [_mean_result(seed) for seed in zip(*parts, strict=True)]
+
+
+def _mean_result(results: Sequence[Result]) -> Result:
+    plain = [result.plain_acc for result in results if result.plain_acc is not None]
+    nmi, acc, ari, seconds = np.mean([result[:4] for result in results], axis=0).tolist()
+    plain_acc = float(np.mean(plain)) if len(plain) == len(results) else None
+    return Result(nmi, acc, ari, seconds, plain_acc)
 
 
 def _collect(plan: Plan, encoded: EncodedDataset, found: Benchmark) -> dict[Row, list[Result]]:
@@ -147,6 +155,22 @@ def _collect(plan: Plan, encoded: EncodedDataset, found: Benchmark) -> dict[Row,
         found.n_computed += is_new
         found.n_kept += not is_new
     return results
+
+
+def _plain_notes(model: str, measured: Mapping[tuple[str, Row], list[Result]]) -> Iterator[str]:
+    """Give the accuracy of methods that classify, without a match of clusters with classes."""
+    for row in dict.fromkeys(row for _, row in measured):
+        plain = {
+            dataset: [result.plain_acc for result in results if result.plain_acc is not None]
+            for (dataset, other), results in measured.items()
+            if other == row
+        }
+        texts = [f"{name} {100 * np.mean(own):.1f}" for name, own in plain.items() if own]
+        if texts:
+            yield (
+                f"{row.title}, {model}: ACC of its labels as given, not matched with classes: "
+                f"{'; '.join(texts)}."
+            )
 
 
 class _Run(NamedTuple):
@@ -217,7 +241,8 @@ def _run_once(
     start = time.perf_counter()
     found = run.method.fit_predict(problem, run.seed)
     seconds = time.perf_counter() - start
-    result = Result(*clustering_scores(labels, found), seconds=seconds)
+    plain = plain_accuracy(labels, found) if run.method.classifies else None
+    result = Result(*clustering_scores(labels, found), seconds=seconds, plain_acc=plain)
     results.write(run.facts, result._asdict())
     return result
 

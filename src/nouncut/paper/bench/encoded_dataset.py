@@ -41,6 +41,8 @@ class EncodedDataset:
         self.n_clusters = len(present)
         self.n_skipped = len(dataset.test) - len(labels)
         self._class_names = [dataset.class_names[i] for i in present]
+        prompt_names = dataset.prompt_names or dataset.class_names
+        self._class_prompts = [prompt_names[i] for i in present], dataset.templates
 
     def problem_facts(
         self, seed: int, vocabulary: Vocabulary = "full", prompt: int | None = None
@@ -60,7 +62,8 @@ class EncodedDataset:
     ) -> dict[str, Any]:
         """Return everything that decides the result of a method."""
         facts = self.problem_facts(seed, vocabulary, prompt)
-        return {**facts, "method": method, "model_name": self.setup.model}
+        own = {"method": method, "model_name": self.setup.model}
+        return {**facts, **own, "class_prompts": digest(self._class_prompts)}
 
     def problem(
         self,
@@ -74,14 +77,13 @@ class EncodedDataset:
         setup = self.setup
         chosen = self._nouns("tac", seed, vocabulary, prompt)
         gradnorm = self._nouns("gradnorm", seed, vocabulary, prompt) if with_gradnorm else None
-        names = [name.split(",")[0] for name in self._class_names]
         return Problem(
             visual=self._visual,
             semantic=self._semantic,
             n_clusters=self.n_clusters,
             nouns=setup.encode(chosen, PROMPTS),
             candidates=setup.candidates[self._allowed(vocabulary)],
-            class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
+            class_features=mean_prompt_features(setup.encode(*self._class_prompts)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
             neighbors=setup.neighbors,

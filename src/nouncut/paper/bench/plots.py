@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nouncut.paper.bench.ablation import (
+    AffinityMatrix,
     Convergence,
     Curve,
     class_affinities,
@@ -77,7 +78,7 @@ def save_convergence(encoded: EncodedDataset) -> list[Path]:
 
 
 def save_affinities(encoded: EncodedDataset) -> list[Path]:
-    """Draw the affinity matrices, images sorted by class."""
+    """Draw the affinity matrices, images sorted by class, with the NMI of their clusters."""
     matrices = class_affinities(encoded.problem(0), encoded.labels)
     return _save(encoded, "affinity", matrices_figure(encoded.name, matrices))
 
@@ -138,14 +139,15 @@ def convergence_figure(title: str, found: Convergence) -> Figure:
 
 
 @_styled
-def matrices_figure(title: str, matrices: Mapping[str, NDArray[np.float64]]) -> Figure:
-    """Draw matrices of values from 0 (white) to 1 (black) side by side."""
-    figure = _titled_figure(title, (2.4 * len(matrices), 2.9))
-    for number, (name, matrix) in enumerate(matrices.items(), start=1):
-        axes = figure.add_subplot(1, len(matrices), number)
-        axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, interpolation="none")
+def matrices_figure(title: str, matrices: Sequence[AffinityMatrix]) -> Figure:
+    """Draw matrices of values from 0 (white) to 1 (black) side by side, on one scale."""
+    figure = _titled_figure(title, (2.4 * len(matrices) + 0.8, 2.9))
+    panels = [figure.add_subplot(1, len(matrices), n + 1) for n in range(len(matrices))]
+    for axes, matrix in zip(panels, matrices, strict=True):
+        image = axes.imshow(matrix.values, cmap="Greys", vmin=0, vmax=1, interpolation="none")
         axes.spines[:].set_visible(True)
-        axes.set(xticks=[], yticks=[], xlabel=name)
+        axes.set(xticks=[], yticks=[], xlabel=f"{matrix.title} (NMI = {matrix.nmi:.1f} %)")
+    figure.colorbar(image, ax=panels, label="affinity, relative", shrink=0.8)
     return figure
 
 

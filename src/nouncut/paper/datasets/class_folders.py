@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.errors import InputError, printable_path
+from nouncut.paper.datasets.class_prompts import imagenet_names
 from nouncut.paper.datasets.dataset import CentreCrop, Dataset, FileImages
 from nouncut.paper.datasets.dataset_files import images_in, need, subfolders
 from nouncut.words.wordnet import load_wordnet
@@ -43,16 +44,33 @@ def load_folders(folder: Path, title: str, crop: CentreCrop | None = None) -> Da
     """Load images that are sorted into a folder per class."""
     if not has_split(folder):
         test, labels, classes = read_classes(folder, crop)
-        return Dataset(title, test, test, labels, classes)
+        return folder_dataset(title, test, test, labels, classes)
     train, _, _ = read_classes(need(folder, *_TRAIN_FOLDERS), crop)
     test, labels, classes = read_classes(need(folder, *_TEST_FOLDERS), crop)
-    return Dataset(title, train, test, labels, classes)
+    return folder_dataset(title, train, test, labels, classes)
+
+
+def folder_dataset(
+    title: str,
+    train: FileImages,
+    test: FileImages,
+    labels: NDArray[np.intp],
+    folders: Sequence[str],
+) -> Dataset:
+    """Return a data set whose classes are named by folders, or by ImageNet's synsets."""
+    names = tuple(map(class_name, folders))
+    # Two of ImageNet's classes are called "crane": in prompts they need names of their own.
+    prompt_names = tuple(
+        imagenet_names().get(folder, name.split(",")[0])
+        for folder, name in zip(folders, names, strict=True)
+    )
+    return Dataset(title, train, test, labels, names, prompt_names)
 
 
 def read_classes(
     folder: Path, crop: CentreCrop | None = None, only: Collection[str] | None = None
 ) -> tuple[FileImages, NDArray[np.intp], tuple[str, ...]]:
-    """Read a folder with a folder per class: images, labels and the classes' names."""
+    """Read a folder with a folder per class: images, labels and the folders' names."""
     classes = [path for path in subfolders(folder) if only is None or path.name in only]
     if len(classes) < 2 or (only is not None and len(classes) < len(only)):
         wanted = "a folder per class" if only is None else f"the folders {', '.join(only)}"
@@ -69,7 +87,7 @@ def read_classes(
             )
     labels = np.repeat(np.arange(len(classes)), [len(found) for found in images])
     paths = tuple(path for found in images for path in found)
-    return FileImages(paths, crop), labels, tuple(class_name(path.name) for path in classes)
+    return FileImages(paths, crop), labels, tuple(path.name for path in classes)
 
 
 def class_name(folder_name: str) -> str:

@@ -17,6 +17,7 @@ from PIL import Image
 from nouncut.errors import InputError, printable_path
 from nouncut.images.hashing import content_hash
 from nouncut.images.open import open_image
+from nouncut.words.prompts import PROMPTS
 
 _DIGEST_BYTES = 20
 
@@ -48,6 +49,9 @@ class Dataset:
     test: ImageSource
     labels: NDArray[np.intp]
     class_names: tuple[str, ...]
+    # For zero-shot classification; without names of their own, prompts have those of the classes.
+    prompt_names: tuple[str, ...] = ()
+    templates: tuple[str, ...] = PROMPTS
 
 
 @dataclass(frozen=True)

@@ -64,4 +64,10 @@ def subfolders(folder: Path) -> list[Path]:
 def class_numbers(classes: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
     """Return every class as its position among the names."""
     positions = {name: position for position, name in enumerate(names)}
+    unknown = next((name for name in classes if name not in positions), None)
+    if unknown is not None:
+        raise InputError(
+            f"A list of images has the class {unknown!r}, which the list of classes has not. "
+            "Unpack the data set again."
+        )
     return np.array([positions[name] for name in classes], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Image files whose classes and splits are in lists: DTD, UCF-101 and five fine-grained sets."""
+"""Image files whose classes are in lists: DTD, UCF-101, Places365 and five fine-grained sets."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from nouncut.paper.datasets.dataset_files import (
 @or_class_folders
 def load_dtd(folder: Path, title: str) -> Dataset:
     """Load the Describable Textures Dataset, the first of its ten splits."""
+    # torchvision unpacks the archive, a folder dtd, into a folder of that name.
+    folder = folder / "dtd" if (folder / "dtd").is_dir() else folder
     lists = need(folder, "labels")
     train = [*read_lines(need(lists, "train1.txt")), *read_lines(need(lists, "val1.txt"))]
     test = read_lines(need(lists, "test1.txt"))
@@ -147,6 +149,21 @@ def load_cars(folder: Path, title: str) -> Dataset:
         np.array([int(row["class"]) - 1 for row in test], dtype=np.intp),
         tuple(str(name) for name in names),
     )
+
+
+@or_class_folders
+def load_places(folder: Path, title: str) -> Dataset:
+    """Load the validation images of Places365, 256 x 256; the official test set has no classes."""
+    # "/a/airport_terminal 4": the letter, the category and its number.
+    categories = (line.split() for line in read_lines(need(folder, "categories_places365.txt")))
+    names = {int(number): path.split("/", 2)[2] for path, number in categories}
+    listed = [line.split() for line in read_lines(need(folder, "places365_val.txt"))]
+    images = need(folder, "val_256", "val")
+    test = FileImages(tuple(images / image for image, _ in listed))
+    numbers = sorted(names)
+    labels = class_numbers([number for _, number in listed], list(map(str, numbers)))
+    classes = tuple(class_name(names[number].replace("/", " ")) for number in numbers)
+    return Dataset(title, test, test, labels, classes)
 
 
 def _car_files(folder: Path, rows: NDArray[Any]) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Small images in files of raw pixels: CIFAR-10, CIFAR-20 and STL-10."""
+"""Small images in files of raw pixels: CIFAR-10, CIFAR-20, CIFAR-100 and STL-10."""
 
 from __future__ import annotations
 
@@ -7,38 +7,59 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.errors import InputError, printable_path
+from nouncut.paper.datasets.cifar_pickles import PickledImages
 from nouncut.paper.datasets.class_folders import has_split, load_folders, or_class_folders
 from nouncut.paper.datasets.dataset import Dataset, PixelImages
 from nouncut.paper.datasets.dataset_files import need, packaged_lines, read_lines
 
 _CIFAR_SHAPE = (3, 32, 32)
 _STL_SHAPE = (3, 96, 96)
-_CIFAR10_TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
-# CIFAR's Python version holds pickles, which run any code that their author put in.
-_PICKLES = {"data_batch_1": "cifar-10-binary.tar.gz", "test": "cifar-100-binary.tar.gz"}
+_CIFAR10_NAMES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
 
 
 @or_class_folders
 def load_cifar10(folder: Path, title: str) -> Dataset:
-    """Load CIFAR-10: one byte for the class, then the pixels."""
-    _refuse_pickles(folder)
-    train = PixelImages(
-        tuple(need(folder, name) for name in _CIFAR10_TRAIN), _CIFAR_SHAPE, header=1
-    )
-    test = PixelImages((need(folder, "test_batch.bin"),), _CIFAR_SHAPE, header=1)
-    names = tuple(read_lines(need(folder, "batches.meta.txt")))
-    return Dataset(title, train, test, _first_bytes(test), names)
+    """Load CIFAR-10: one byte for the class, then the pixels; or its Python version."""
+    batches = tuple(f"data_batch_{number}" for number in range(1, 6))
+    train, test, labels = _read_cifar(folder, batches, "test_batch", ("labels",), "labels")
+    return Dataset(title, train, test, labels, _CIFAR10_NAMES)
 
 
 def load_cifar20(folder: Path, title: str) -> Dataset:
-    """Load the twenty superclasses of CIFAR-100: superclass, class, pixels."""
+    """Load the twenty superclasses of CIFAR-100."""
     if has_split(folder):
         return _merge_classes(load_folders(folder, title))
-    _refuse_pickles(folder)
-    train = PixelImages((need(folder, "train.bin"),), _CIFAR_SHAPE, header=2)
-    test = PixelImages((need(folder, "test.bin"),), _CIFAR_SHAPE, header=2)
-    return Dataset(title, train, test, _first_bytes(test), tuple(cifar_superclasses()))
+    return _load_cifar100(folder, title, "coarse_labels", tuple(cifar_superclasses()))
+
+
+@or_class_folders
+def load_cifar100(folder: Path, title: str) -> Dataset:
+    """Load CIFAR-100, whose classes are numbered by the alphabet."""
+    names = sorted(fine for classes in cifar_superclasses().values() for fine in classes)
+    return _load_cifar100(folder, title, "fine_labels", tuple(names))
+
+
+def _load_cifar100(folder: Path, title: str, level: str, names: tuple[str, ...]) -> Dataset:
+    """Load CIFAR-100: superclass, class, pixels; or its Python version."""
+    kinds = ("coarse_labels", "fine_labels")
+    train, test, labels = _read_cifar(folder, ("train",), "test", kinds, level)
+    return Dataset(title, train, test, labels, names)
+
+
+def _read_cifar(
+    folder: Path, train: tuple[str, ...], test: str, kinds: tuple[str, ...], level: str
+) -> tuple[PixelImages, PixelImages, NDArray[np.intp]]:
+    """Read both parts, and the test part's classes; every image has a byte per kind of class."""
+    if any((folder / name).is_file() for name in (*train, test)):
+        paths = tuple(need(folder, name) for name in train)
+        pickled = PickledImages((need(folder, test),), _CIFAR_SHAPE)
+        return PickledImages(paths, _CIFAR_SHAPE), pickled, pickled.classes(level)
+    paths = tuple(need(folder, f"{name}.bin") for name in train)
+    binary = PixelImages((need(folder, f"{test}.bin"),), _CIFAR_SHAPE, header=len(kinds))
+    labels = binary.headers()[:, kinds.index(level)].astype(np.intp)
+    return PixelImages(paths, _CIFAR_SHAPE, header=len(kinds)), binary, labels
 
 
 def cifar_superclasses() -> dict[str, tuple[str, ...]]:
@@ -68,17 +89,3 @@ def _merge_classes(dataset: Dataset) -> Dataset:
     merged = tuple(dict.fromkeys(names))
     numbers = np.array([merged.index(name) for name in names])
     return Dataset(dataset.name, dataset.train, dataset.test, numbers[dataset.labels], merged)
-
-
-def _first_bytes(images: PixelImages) -> NDArray[np.intp]:
-    return images.headers()[:, 0].astype(np.intp)
-
-
-def _refuse_pickles(folder: Path) -> None:
-    for name, archive in _PICKLES.items():
-        if (folder / name).is_file():
-            raise InputError(
-                f"{printable_path(folder)} is the Python version. Its files are pickles, and "
-                "opening a pickle runs any code in it. Download the binary version instead: "
-                f"https://www.cs.toronto.edu/~kriz/{archive}"
-            )
