@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
+from nouncut.method.choices import Symmetry
 from nouncut.paper.baselines.methods import METHODS, Method
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
@@ -43,6 +44,7 @@ class Plan:
     seeds: int = 5
     vocabulary: Path | None = None
     quick_nouns: bool = False
+    neighbors: Symmetry = "union"
     again: bool = False
 
 
@@ -70,7 +72,7 @@ class Benchmark:
 
 def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
     """Run a benchmark, or the rest of it."""
-    _check_torch(plan.layout)
+    _check_packages(plan.layout)
     # Before a model is loaded: missing files are common, and loading takes time.
     datasets = [load_dataset(data, plan.data_root) for data in plan.data]
     found = Benchmark()
@@ -80,6 +82,7 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
             plan.output,
             vocabulary=plan.vocabulary,
             quick_nouns=plan.quick_nouns,
+            neighbors=plan.neighbors,
             progress=progress,
         )
         if plan.layout.name == "time":
@@ -89,10 +92,15 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
     return found
 
 
-def _check_torch(layout: Layout) -> None:
+def _check_packages(layout: Layout) -> None:
     for row in layout.rows:
-        if row.method and METHODS[row.method].needs_torch:
-            require_package("torch", f"Training {row.method}", "Or leave it out of `methods`.")
+        package = _package(METHODS[row.method]) if row.method else None
+        if package:
+            require_package(package, f"The method {row.method}", "Or leave it out of `methods`.")
+
+
+def _package(method: Method) -> str | None:
+    return "torch" if method.needs_torch else method.package
 
 
 def fill_table(plan: Plan, datasets: list[Dataset], setup: BenchSetup, found: Benchmark) -> Table:
@@ -165,9 +173,9 @@ def _compute(
 def _run_once(
     run: _Run, problem: Problem, labels: NDArray[np.intp], results: ResultFolder
 ) -> Result:
-    if run.method.needs_torch:
+    if package := _package(run.method):
         # Not in the measured time: the import takes longer than some methods.
-        import_module("torch")
+        import_module(package)
     start = time.perf_counter()
     found = run.method.fit_predict(problem, run.seed)
     seconds = time.perf_counter() - start

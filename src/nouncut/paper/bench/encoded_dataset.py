@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.features import EncodedSource, encode_source, source_keys
+from nouncut.paper.bench.noun_centers import filter_centers, kept_centers
 from nouncut.paper.bench.output_folder import write_json
 from nouncut.paper.bench.setup import BenchSetup
 from nouncut.paper.datasets.dataset import Dataset, ImageSource
 from nouncut.paper.tables.paper_tables import Vocabulary
-from nouncut.words.filters import mean_prompt_features, positive_nouns
+from nouncut.words.filters import mean_prompt_features, select_nouns
 from nouncut.words.leakage import remove_class_names
 from nouncut.words.prompts import PROMPTS
 
 # Raise it whenever the same data set and model would make other problems.
-PROBLEM_VERSION = 1
+PROBLEM_VERSION = 2
 
 
 class EncodedDataset:
@@ -54,6 +55,7 @@ class EncodedDataset:
             "filter_templates": self.setup.filter_templates,
             "templates": PROMPTS,
             "vocabulary": vocabulary,
+            "neighbors": self.setup.neighbors,
             "seed": seed,
         }
 
@@ -80,6 +82,7 @@ class EncodedDataset:
             class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
+            neighbors=setup.neighbors,
         )
 
     def _encode(self, source: ImageSource) -> EncodedSource:
@@ -110,17 +113,19 @@ class EncodedDataset:
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
-        semantic = self._semantic if self._train is None else self._train.images.semantic()
-        chosen = positive_nouns(
-            semantic,
-            self.setup.candidates[allowed],
-            self.n_clusters,
-            method=method,
-            random_state=seed,
-        )
+        centers = self._centers(method, seed)
+        chosen = select_nouns(centers, self.setup.candidates[allowed], method=method)
         words = [self.setup.words[allowed[i]] for i in chosen]
         write_json(path, {"nouns": words, **facts})
         return words
+
+    def _centers(self, method: Literal["tac", "gradnorm"], seed: int) -> NDArray[np.float32]:
+        """Return a filter's centres, which all vocabularies and filters of one count share."""
+        train = (self._train or self._test).images
+        n_centers = filter_centers(method, self.name, len(train.paths), self.n_clusters)
+        facts = [PROBLEM_VERSION, train.hashes, self.setup.encoder.fingerprint, n_centers, seed]
+        path = self.setup.output / "centers" / f"{_digest(facts)}.npy"
+        return kept_centers(path, train.semantic, n_centers, seed)
 
 
 def _digest(value: Any) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress, silent
 from nouncut.errors import printable_path
+from nouncut.method.choices import Symmetry
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
 from nouncut.paper.bench.output_folder import ResultFolder
@@ -36,6 +37,8 @@ class BenchSetup:
     store: FeatureStore
     output: Path
     progress: Progress = silent
+    # The edges of our method's graphs.
+    neighbors: Symmetry = "union"
 
     @property
     def model(self) -> str:
@@ -64,6 +67,7 @@ def load_setup(
     *,
     vocabulary: Path | None = None,
     quick_nouns: bool = False,
+    neighbors: Symmetry = "union",
     progress: Progress = silent,
 ) -> BenchSetup:
     """Load a model and a vocabulary: WordNet's nouns, or a file of words."""
@@ -73,7 +77,8 @@ def load_setup(
         words = [noun.word for noun in load_nouns()]
     encoder = load_encoder(model).encoder
     templates = filter_templates(encoder, quick_nouns)
-    return BenchSetup(encoder, tuple(words), templates, FeatureStore(), output, progress)
+    store = FeatureStore()
+    return BenchSetup(encoder, tuple(words), templates, store, output, progress, neighbors)
 
 
 def filter_templates(encoder: Encoder, quick: bool = False) -> tuple[str, ...]:
