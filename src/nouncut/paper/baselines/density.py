@@ -18,11 +18,16 @@ from nouncut.method.labels import order_by_size
 from nouncut.paper.baselines.kmeans import mean_directions
 from nouncut.paper.baselines.nearest import nearest_centers
 
+# The neighbours of an image in both packages; fewer images are one cluster.
+_NEIGHBORS = 15
+
 
 def evoc(features: NDArray[np.float32], random_state: int) -> NDArray[np.intp]:
     """Cluster unit rows with EVoC."""
     from evoc import EVoC
 
+    if len(features) <= _NEIGHBORS:
+        return np.zeros(len(features), np.intp)
     found = EVoC(random_state=random_state).fit_predict(np.ascontiguousarray(features))
     return assign_noise(features, found)
 
@@ -33,6 +38,8 @@ def umap_hdbscan(features: NDArray[np.float32], random_state: int) -> NDArray[np
         # UMAP warns of features that it leaves out without TensorFlow.
         warnings.simplefilter("ignore", ImportWarning)
         from umap import UMAP
+    if len(features) <= _NEIGHBORS:
+        return np.zeros(len(features), np.intp)
     # A seed allows one thread only, and UMAP warns if it has to say so.
     plane = UMAP(random_state=random_state, n_jobs=1).fit_transform(features)
     return assign_noise(features, HDBSCAN(copy=True).fit_predict(plane))
