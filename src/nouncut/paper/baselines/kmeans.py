@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.compute.threads import blas_threads, count_threads, run_tasks
 from nouncut.method.labels import order_by_size
-from nouncut.paper.baselines.nearest import NearestCenters, nearest_centers
+from nouncut.paper.baselines.nearest import NearestCenters, nearest_centers, nearest_images
 
 _RESTARTS = 20
 _MAX_ITERATIONS = 300
@@ -26,6 +26,8 @@ _CENTER_RESTARTS, _MAX_COSINES = 10, 2**22
 _PER_CENTER = (20, 80)
 # The mean cosine grows by less than this share of what it lacks to 1: no more iterations.
 _SMALL_GAIN = 5e-4
+# After its first iteration, an image is compared with so many centres near its last one.
+_NEAR_CENTERS = 100
 
 
 class SphericalClusters(NamedTuple):
@@ -84,9 +86,9 @@ def _converge(
     features: NDArray[np.float32], rows: NDArray[np.intp], centers: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Iterate on some rows until the mean cosine hardly grows; end with mean directions."""
-    n_centers, before = len(centers), -np.inf
+    n_centers, before, n_threads = len(centers), -np.inf, count_threads(-1)
+    found = nearest_centers(features, centers, rows=rows, n_threads=n_threads)
     for _ in range(_MAX_ITERATIONS):
-        found = nearest_centers(features, centers, rows=rows, n_threads=count_threads(-1))
         members = csr_array(
             (np.ones(len(rows), np.float32), (found.labels, rows)), shape=(n_centers, len(features))
         )
@@ -97,7 +99,31 @@ def _converge(
         before = mean
         empty = np.flatnonzero(~centers.any(axis=1))
         centers[empty] = features[rows[np.argsort(found.cosines, kind="stable")[: len(empty)]]]
+        found = _search_near(features, rows, centers, found.labels, n_threads)
     return centers
+
+
+def _search_near(
+    features: NDArray[np.float32],
+    rows: NDArray[np.intp],
+    centers: NDArray[np.float32],
+    labels: NDArray[np.intp],
+    n_threads: int,
+) -> NearestCenters:
+    """Find the nearest centre of rows among those near the centre that they had before."""
+    near = nearest_images(centers, min(_NEAR_CENTERS, len(centers)) - 1).indices
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(order, np.searchsorted(labels[order], np.arange(1, len(centers))))
+    found = NearestCenters(np.empty_like(labels), np.empty(len(labels), np.float32))
+
+    def search(label: int) -> None:
+        own, candidates = parts[label], np.append(near[label], label)
+        best = nearest_centers(features[rows[own]], centers[candidates])
+        found.labels[own], found.cosines[own] = candidates[best.labels], best.cosines
+
+    with blas_threads(1):
+        run_tasks(search, range(len(centers)), n_threads)
+    return found
 
 
 def _run_once(
