@@ -93,13 +93,6 @@ def test_times_and_leaks(nouncut, tiny_clip, pets, words):
     assert "| WordNet w/o ground-truth class name |" in leak.out
 
 
-def test_our_graphs_may_be_mutual(nouncut, tiny_clip, pets, words):
-    common = ("bench", pets, "--methods", "ours-naive", "--model", tiny_clip, "--seeds", 1)
-    for neighbors in ("union", "mutual"):
-        ended = nouncut(*common, "--vocabulary", words, "--quick-nouns", "--neighbors", neighbors)
-        assert "1 results computed" in ended.err
-
-
 def test_figures_from_one_command(nouncut, tiny_clip, pets, words):
     common = ("--model", tiny_clip, "--vocabulary", words, "--seeds", 1, "--quick-nouns")
     ended = nouncut("ablate", pets, "--vary", "tau", *common)

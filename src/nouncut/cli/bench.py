@@ -12,7 +12,6 @@ import typer
 from nouncut.cli.console import StageBars, notes
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Quiet
-from nouncut.method.choices import Symmetry
 from nouncut.paper.published import TableName
 
 if TYPE_CHECKING:
@@ -69,13 +68,6 @@ _Model = Annotated[
         show_default=False,
     ),
 ]
-_Neighbors = Annotated[
-    Symmetry,
-    typer.Option(
-        help="The edges of our method's graphs: union, as the authors' code has them, or mutual, "
-        "as in the paper's Eq. 8. CLIP (SC) and TAC (SC) are mutual, as in Eq. 5."
-    ),
-]
 _Again = Annotated[bool, typer.Option("--again", help="Compute kept results again.")]
 
 
@@ -89,7 +81,6 @@ def bench(
     output: BenchFolder = Path("nouncut-bench"),
     vocabulary: Vocabulary = None,
     quick_nouns: QuickNouns = False,
-    neighbors: _Neighbors = "union",
     again: _Again = False,
     quiet: Quiet = False,
 ) -> None:
@@ -118,7 +109,6 @@ def bench(
             seeds=seeds,
             vocabulary=vocabulary,
             quick_nouns=quick_nouns,
-            neighbors=neighbors,
             again=again,
         )
         with StageBars(quiet) as bars:

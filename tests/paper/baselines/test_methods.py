@@ -11,7 +11,6 @@ from nouncut import NTKSpectralClustering
 from nouncut.compute.rows import unit_rows
 from nouncut.paper.baselines.kmeans import spherical_kmeans
 from nouncut.paper.baselines.methods import METHODS
-from nouncut.paper.baselines.ours import fit_ours
 from nouncut.paper.scores import clustering_scores
 
 # Those of other packages compile for seconds, and find the number of clusters themselves.
@@ -92,13 +91,6 @@ def test_ours_is_the_estimator(problem, name, ensemble):
     model = NTKSpectralClustering(5, random_state=0, **options)
     expected = model.fit_predict(problem.visual, noun_features=problem.nouns)
     np.testing.assert_array_equal(METHODS[name].fit_predict(problem, 0), expected)
-
-
-def test_ours_takes_the_edges_of_the_problem(problem):
-    union = fit_ours(problem, 0, problem.nouns[:1])
-    with pytest.warns(UserWarning, match="images have no neighbour"):
-        mutual = fit_ours(replace(problem, neighbors="mutual"), 0, problem.nouns[:1])
-    assert mutual.graph_.nnz < union.graph_.nnz
 
 
 def test_ours_chooses_a_temperature_where_none_is_given(problem):

@@ -23,7 +23,6 @@ def fit_ours(
     """Fit our method as published, but for `options`; with the nouns of TAC's filter by default."""
     settings = {
         "tau": "auto" if problem.tau is None else problem.tau,
-        "neighbors": problem.neighbors,
         "random_state": seed,
         "n_jobs": -1,
         **_PUBLISHED,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.rows import unit_rows
-from nouncut.method.choices import Symmetry
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,6 @@ class Problem:
     tau: float | None
     # Positive nouns of GradNorm's filter; empty where no method needs them.
     gradnorm_nouns: list[NDArray[Any]] = field(default_factory=list)
-    # The edges of our method's graphs.
-    neighbors: Symmetry = "union"
 
     @cached_property
     def unit_visual(self) -> NDArray[np.float32]:

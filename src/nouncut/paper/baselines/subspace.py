@@ -26,7 +26,8 @@ from nouncut.paper.baselines.spectral import cut_graph
 # more images share in a sum (with 50, almost as many as an image has features).
 _NONZERO, _RESIDUAL = 5, 1e-6
 _LAM, _ALPHA = 0.9, 5.0
-# The active set of EnSC: the images that it starts with, and the most that join in one round.
+# The active set of EnSC: the images that it starts with, which is also the most that join in one
+# round; and the most rounds.
 _ACTIVE, _ROUNDS = 100, 20
 # An image joins the active set if it violates the optimality condition by more than this share.
 _SLACK = 1e-3
@@ -122,17 +123,16 @@ def _active_set(
     for _ in range(_ROUNDS):
         parts = features[active].astype(np.float64)
         values = _elastic_net(parts, image, lam, gamma)
+        support = values != 0
+        found = active[support], values[support]
         pull = gamma * np.abs(features @ (image - values @ parts).astype(np.float32))
         pull[i] = pull[active] = 0
         joining = np.argsort(-pull, kind="stable")[:_ACTIVE]
         joining = joining[pull[joining] > lam * (1 + _SLACK)]
-        active, values = active[values != 0], values[values != 0]
         if not len(joining):
             break
-        support, active = active, np.concatenate([active, joining])
-    else:
-        active = support
-    return active, values
+        active = np.concatenate([found[0], joining])
+    return found
 
 
 def _elastic_net(

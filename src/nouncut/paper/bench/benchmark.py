@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.threads import count_threads
-from nouncut.method.choices import Symmetry
 from nouncut.paper.baselines.methods import METHODS, Method
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
@@ -44,7 +43,6 @@ class Plan:
     seeds: int = 5
     vocabulary: Path | None = None
     quick_nouns: bool = False
-    neighbors: Symmetry = "union"
     again: bool = False
 
 
@@ -82,7 +80,6 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
             plan.output,
             vocabulary=plan.vocabulary,
             quick_nouns=plan.quick_nouns,
-            neighbors=plan.neighbors,
             progress=progress,
         )
         if plan.layout.name == "time":

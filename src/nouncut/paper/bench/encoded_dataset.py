@@ -22,7 +22,7 @@ from nouncut.words.leakage import remove_class_names
 from nouncut.words.prompts import PROMPTS
 
 # Raise it whenever the same data set and model would make other problems.
-PROBLEM_VERSION = 2
+PROBLEM_VERSION = 3
 
 
 class EncodedDataset:
@@ -55,7 +55,6 @@ class EncodedDataset:
             "filter_templates": self.setup.filter_templates,
             "templates": PROMPTS,
             "vocabulary": vocabulary,
-            "neighbors": self.setup.neighbors,
             "seed": seed,
         }
 
@@ -82,7 +81,6 @@ class EncodedDataset:
             class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
-            neighbors=setup.neighbors,
         )
 
     def _encode(self, source: ImageSource) -> EncodedSource:
@@ -107,22 +105,27 @@ class EncodedDataset:
         self, method: Literal["tac", "gradnorm"], seed: int, vocabulary: Vocabulary
     ) -> list[str]:
         """Return the positive nouns; they are kept, because choosing clusters all images."""
-        facts = {**self.problem_facts(seed, vocabulary), "filter": method}
+        train = (self._train or self._test).images
+        n_centers = filter_centers(method, self.name, len(train.paths), self.n_clusters)
+        facts = {
+            **self.problem_facts(seed, vocabulary),
+            "filter": method,
+            "n_centers": n_centers,
+        }
         path = self.setup.output / "nouns" / f"{_digest(facts)}.json"
         if path.exists():
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
-        centers = self._centers(method, seed)
+        centers = self._centers(n_centers, seed)
         chosen = select_nouns(centers, self.setup.candidates[allowed], method=method)
         words = [self.setup.words[allowed[i]] for i in chosen]
         write_json(path, {"nouns": words, **facts})
         return words
 
-    def _centers(self, method: Literal["tac", "gradnorm"], seed: int) -> NDArray[np.float32]:
-        """Return a filter's centres, which all vocabularies and filters of one count share."""
+    def _centers(self, n_centers: int, seed: int) -> NDArray[np.float32]:
+        """Return the centres of a filter; all vocabularies and filters of one number share them."""
         train = (self._train or self._test).images
-        n_centers = filter_centers(method, self.name, len(train.paths), self.n_clusters)
         facts = [PROBLEM_VERSION, train.hashes, self.setup.encoder.fingerprint, n_centers, seed]
         path = self.setup.output / "centers" / f"{_digest(facts)}.npy"
         return kept_centers(path, train.semantic, n_centers, seed)

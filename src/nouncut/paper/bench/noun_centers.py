@@ -26,7 +26,7 @@ _GRADNORM_CENTERS = {
     "dtd": 180,
     "ucf-101": 303,
     "imagenet-1k": 2000,
-    # Nouns for these are chosen by ImageNet's training images.
+    # The same classes, and by default the same training images.
     "imagenet-c": 2000,
     "imagenet-v2": 2000,
     "imagenet-s": 2000,

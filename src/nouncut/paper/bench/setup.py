@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from nouncut.compute.progress import Progress, silent
 from nouncut.errors import printable_path
-from nouncut.method.choices import Symmetry
 from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
 from nouncut.paper.bench.output_folder import ResultFolder
@@ -37,8 +36,6 @@ class BenchSetup:
     store: FeatureStore
     output: Path
     progress: Progress = silent
-    # The edges of our method's graphs.
-    neighbors: Symmetry = "union"
 
     @property
     def model(self) -> str:
@@ -67,7 +64,6 @@ def load_setup(
     *,
     vocabulary: Path | None = None,
     quick_nouns: bool = False,
-    neighbors: Symmetry = "union",
     progress: Progress = silent,
 ) -> BenchSetup:
     """Load a model and a vocabulary: WordNet's nouns, or a file of words."""
@@ -77,8 +73,7 @@ def load_setup(
         words = [noun.word for noun in load_nouns()]
     encoder = load_encoder(model).encoder
     templates = filter_templates(encoder, quick_nouns)
-    store = FeatureStore()
-    return BenchSetup(encoder, tuple(words), templates, store, output, progress, neighbors)
+    return BenchSetup(encoder, tuple(words), templates, FeatureStore(), output, progress)
 
 
 def filter_templates(encoder: Encoder, quick: bool = False) -> tuple[str, ...]:
