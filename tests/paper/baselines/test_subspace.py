@@ -25,7 +25,7 @@ def slow_omp(features: np.ndarray, i: int, n_nonzero: int) -> np.ndarray:
     """Orthogonal matching pursuit of one image by the others, in float64."""
     features = features.astype(np.float64)
     residual, chosen, values = features[i], [], np.zeros(len(features))
-    while len(chosen) < n_nonzero and np.linalg.norm(residual) > 1e-6:
+    while len(chosen) < n_nonzero and np.linalg.norm(residual) > 1e-5:
         fit = np.abs(features @ residual)
         fit[[i, *chosen]] = -1
         chosen.append(int(fit.argmax()))

@@ -24,7 +24,7 @@ from nouncut.paper.baselines.spectral import cut_graph
 
 # The authors' choices for MNIST, but for alpha: they advise 5 to 500, and the larger it is, the
 # more images share in a sum (with 50, almost as many as an image has features).
-_NONZERO, _RESIDUAL = 5, 1e-6
+_NONZERO, _RESIDUAL = 5, 1e-5
 _LAM, _ALPHA = 0.9, 5.0
 # The active set of EnSC: the images that it starts with, which is also the most that join in one
 # round; and the most rounds.
