@@ -1,4 +1,4 @@
-"""Packages of the extra `paper`: torch trains baselines, matplotlib draws figures."""
+"""Packages of the extra `paper`: torch and others run baselines, matplotlib draws figures."""
 
 from __future__ import annotations
 

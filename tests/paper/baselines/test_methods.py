@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from nouncut import NTKSpectralClustering
+from nouncut.compute.rows import unit_rows
+from nouncut.paper.baselines.kmeans import spherical_kmeans
 from nouncut.paper.baselines.methods import METHODS
 from nouncut.paper.scores import clustering_scores
 
-QUICK = [name for name, method in METHODS.items() if not method.needs_torch]
+# Those of other packages compile for seconds, and find the number of clusters themselves.
+QUICK = [name for name, method in METHODS.items() if not method.needs_torch and not method.package]
+# Made nouns have little in common with other nouns of their class, and all images share a part.
+LESS_ACCURATE = {"wordnet-zero-shot": 0.75, "ssc-omp": 0.8}
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -19,7 +24,7 @@ def test_every_quick_method_finds_the_classes(data, problem, name):
     labels = METHODS[name].fit_predict(problem, 0)
     assert labels.shape == (200,)
     assert np.issubdtype(labels.dtype, np.integer)
-    assert clustering_scores(data.labels, labels).acc > 0.9
+    assert clustering_scores(data.labels, labels).acc > LESS_ACCURATE.get(name, 0.9)
 
 
 @pytest.mark.parametrize("name", ["clip-zero-shot", "clip-kmeans", "clip-sc-rbf", "tac-kmeans"])
@@ -50,6 +55,30 @@ def test_zero_shot_labels_are_the_classes_themselves(data, problem):
     ]
     assert labels.tolist() == slow
     assert np.mean(labels == data.labels) > 0.9
+
+
+def test_noun_zero_shot_merges_nouns_by_the_images_that_they_fit_best(problem):
+    labels = METHODS["wordnet-zero-shot"].fit_predict(problem, 0)
+    nouns = unit_rows(sum(problem.nouns))
+    best = [int(np.argmax(nouns @ image)) for image in problem.unit_semantic]
+    # One label per noun.
+    merged = dict(zip(best, labels.tolist(), strict=True))
+    assert [merged[noun] for noun in best] == labels.tolist()
+    assert len(set(best)) > len(set(labels)) == 5
+
+    def score(cluster_of: dict[int, int]) -> float:
+        """Weighted spherical k-means: each noun counts as often as it has images."""
+        sums = np.zeros((5, nouns.shape[1]))
+        for noun in best:
+            sums[cluster_of[noun]] += nouns[noun]
+        return float(np.linalg.norm(sums, axis=1).sum())
+
+    for noun in set(best):
+        for cluster in range(5):
+            # No noun could better be in another cluster, given the mean directions.
+            assert score(merged) >= score({**merged, noun: cluster}) - 0.05 * best.count(noun)
+    unweighted = spherical_kmeans(nouns[sorted(set(best))].astype(np.float32), 5, 0).labels
+    assert score(merged) >= score(dict(zip(sorted(set(best)), unweighted.tolist(), strict=True)))
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,10 @@ def test_training_without_torch_says_what_to_install(setup, monkeypatch):
     monkeypatch.setattr(optional_packages, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r'scan needs torch: pip install "nouncut\[paper\]"'):
         run_benchmark(plan(setup, method_layout(["ours", "scan"])))
+    with pytest.raises(
+        ModelError, match=r'umap-hdbscan needs umap: pip install "nouncut\[paper\]"'
+    ):
+        run_benchmark(plan(setup, method_layout(["umap-hdbscan"])))
 
 
 def test_data_sets_of_one_name_keep_their_own_scores(setup, tmp_path, make):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nouncut.paper.baselines.density import evoc, umap_hdbscan
 from nouncut.paper.baselines.kmeans import spherical_kmeans
 from nouncut.paper.baselines.nearest import nearest_centers
 from nouncut.paper.baselines.ours import fit_ours
@@ -21,8 +22,10 @@ from nouncut.paper.baselines.problem import Problem, unit_features
 from nouncut.paper.baselines.scan import scan
 from nouncut.paper.baselines.sic import sic
 from nouncut.paper.baselines.spectral import KERNEL_NAMES, KernelName, kernel_spectral_clustering
+from nouncut.paper.baselines.subspace import ensc, ssc_omp
 from nouncut.paper.baselines.tac import tac_features
 from nouncut.paper.baselines.tac_heads import tac_heads
+from nouncut.words.filters import mean_prompt_features
 from nouncut.words.prompts import PROMPTS
 
 Labels = NDArray[np.intp]
@@ -45,6 +48,8 @@ class Method:
     prompt: int | None = None
     # Its labels are the classes themselves.
     classifies: bool = False
+    # A package that is imported only when the method runs.
+    package: str | None = None
 
 
 def _zero_shot(problem: Problem, seed: int) -> Labels:
@@ -53,28 +58,58 @@ def _zero_shot(problem: Problem, seed: int) -> Labels:
     return nearest_centers(problem.unit_semantic, classes).labels
 
 
-def _cluster(
-    features: NDArray[np.float32], problem: Problem, seed: int, kernel: KernelName | None
-) -> Labels:
-    """Cluster unit rows by k-means, or by spectral clustering where a kernel is given."""
-    if kernel is None:
-        return spherical_kmeans(features, problem.n_clusters, seed).labels
-    return kernel_spectral_clustering(features, problem.n_clusters, kernel, seed)
+def _noun_zero_shot(problem: Problem, seed: int) -> Labels:
+    """Classify by the positive nouns, then merge nouns to K clusters by their features.
+
+    K-means sees the noun of every image, so a noun weighs as much as it has images.
+    """
+    nouns = mean_prompt_features(problem.nouns)
+    best = nearest_centers(problem.unit_semantic, nouns).labels
+    return spherical_kmeans(nouns[best], problem.n_clusters, seed).labels
 
 
-def _clip(problem: Problem, seed: int, *, kernel: KernelName | None = None) -> Labels:
-    return _cluster(problem.unit_visual, problem, seed, kernel)
+def _clip_kmeans(problem: Problem, seed: int) -> Labels:
+    return spherical_kmeans(problem.unit_visual, problem.n_clusters, seed).labels
 
 
-def _tac(
-    problem: Problem, seed: int, *, kernel: KernelName | None = None, prompt: int | None = None
-) -> Labels:
+def _tac_kmeans(problem: Problem, seed: int, *, prompt: int | None = None) -> Labels:
     features = tac_features(problem, _prompts(problem, prompt))
-    return _cluster(features, problem, seed, kernel)
+    return spherical_kmeans(features, problem.n_clusters, seed).labels
 
 
 def _gradnorm(problem: Problem, seed: int) -> Labels:
-    return _cluster(tac_features(problem, problem.gradnorm_nouns), problem, seed, None)
+    features = tac_features(problem, problem.gradnorm_nouns)
+    return spherical_kmeans(features, problem.n_clusters, seed).labels
+
+
+def _clip_sc(problem: Problem, seed: int, *, kernel: KernelName, **options: Any) -> Labels:
+    options = {"tau": problem.tau, **options}
+    return kernel_spectral_clustering(
+        problem.unit_visual, problem.n_clusters, kernel, seed, **options
+    )
+
+
+def _tac_sc(
+    problem: Problem, seed: int, *, kernel: KernelName, prompt: int | None = None, **options: Any
+) -> Labels:
+    features = tac_features(problem, _prompts(problem, prompt))
+    # TAC puts two unit vectors side by side. Ours are scaled to length one together, which halves
+    # the squared distances.
+    options = {"tau": problem.tau and problem.tau / 2, **options}
+    return kernel_spectral_clustering(features, problem.n_clusters, kernel, seed, **options)
+
+
+def _visual(
+    problem: Problem, seed: int, *, cluster: Callable[[NDArray[np.float32], int, int], Labels]
+) -> Labels:
+    return cluster(problem.unit_visual, problem.n_clusters, seed)
+
+
+def _uncounted(
+    problem: Problem, seed: int, *, cluster: Callable[[NDArray[np.float32], int], Labels]
+) -> Labels:
+    """Run a method that is not given the number of clusters."""
+    return cluster(problem.unit_visual, seed)
 
 
 def _scan(problem: Problem, seed: int) -> Labels:
@@ -105,10 +140,12 @@ def _prompts(problem: Problem, prompt: int | None) -> list[NDArray[Any]]:
 def _all_methods() -> Iterator[Method]:
     zero_shot = "CLIP (zero-shot)"
     yield Method("clip-zero-shot", zero_shot, _zero_shot, zero_shot, classifies=True)
-    yield Method("clip-kmeans", "CLIP (KMeans)", _clip, "CLIP (KMeans)")
-    yield from _kernel_methods("CLIP", _clip)
-    yield Method("tac-kmeans", "TAC (KMeans)", _tac, "TAC (KMeans)")
-    yield from _kernel_methods("TAC", _tac)
+    yield Method("wordnet-zero-shot", "WordNet (zero-shot)", _noun_zero_shot)
+    yield Method("clip-kmeans", "CLIP (KMeans)", _clip_kmeans, "CLIP (KMeans)")
+    yield from _kernel_methods("CLIP", _clip_sc)
+    yield from _visual_methods()
+    yield Method("tac-kmeans", "TAC (KMeans)", _tac_kmeans, "TAC (KMeans)")
+    yield from _kernel_methods("TAC", _tac_sc)
     yield Method("gradnorm", "GradNorm", _gradnorm, "GradNorm")
     yield Method("scan", "SCAN", _scan, "SCAN", needs_torch=True)
     yield Method("sic", "SIC", _sic, "SIC", needs_torch=True)
@@ -132,12 +169,23 @@ def _kernel_methods(family: str, run: Callable[..., Labels]) -> Iterator[Method]
             # Outside its kernel table the paper calls RBF plainly SC.
             f"{family} (SC)" if kernel == "rbf" else kernel_title,
         )
+    union = partial(run, kernel="rbf", neighbors="union", tau=None)
+    yield Method(f"{family.lower()}-sc-rbf-union", f"{family} (SC, RBF, union)", union)
+
+
+def _visual_methods() -> Iterator[Method]:
+    yield Method("ssc-omp", "SSC-OMP", partial(_visual, cluster=ssc_omp))
+    yield Method("ensc", "EnSC", partial(_visual, cluster=ensc))
+    run = partial(_uncounted, cluster=evoc)
+    yield Method("evoc", "EVoC (K found)", run, package="evoc")
+    run = partial(_uncounted, cluster=umap_hdbscan)
+    yield Method("umap-hdbscan", "UMAP + HDBSCAN (K found)", run, package="umap")
 
 
 def _prompt_methods(number: int) -> Iterator[Method]:
     for name, title, run in (
-        ("tac-kmeans", "TAC (KMeans)", partial(_tac, prompt=number)),
-        ("tac-sc-rbf", "TAC (SC)", partial(_tac, kernel="rbf", prompt=number)),
+        ("tac-kmeans", "TAC (KMeans)", partial(_tac_kmeans, prompt=number)),
+        ("tac-sc-rbf", "TAC (SC)", partial(_tac_sc, kernel="rbf", prompt=number)),
         ("ours", "Ours", partial(_ours, prompt=number)),
     ):
         full_title = f"{title}, prompt {number}"

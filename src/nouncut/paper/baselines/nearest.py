@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from nouncut.compute.threads import blas_threads, run_tasks
+
 # Similarities held at any one time: 64 MB.
 _ENTRIES_AT_ONCE = 2**23
 _ROWS_AT_ONCE = 4096
@@ -61,13 +63,30 @@ class NearestCenters(NamedTuple):
     cosines: NDArray[np.float32]
 
 
-def nearest_centers(features: NDArray[Any], centers: NDArray[Any]) -> NearestCenters:
-    """Find the centre with the largest cosine for every image; all rows have length one."""
-    labels = np.empty(len(features), np.intp)
-    cosines = np.empty(len(features), np.float32)
-    for first in range(0, len(features), _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
-        block = features[rows] @ centers.T
-        labels[rows] = block.argmax(axis=1)
-        cosines[rows] = block.max(axis=1)
+def nearest_centers(
+    features: NDArray[Any],
+    centers: NDArray[Any],
+    rows: NDArray[np.intp] | None = None,
+    n_threads: int = 1,
+) -> NearestCenters:
+    """Find the centre with the largest cosine for every image, or for those of some rows.
+
+    Rows and centres have length one.
+    """
+    n_rows = len(features) if rows is None else len(rows)
+    labels = np.empty(n_rows, np.intp)
+    cosines = np.empty(n_rows, np.float32)
+
+    def search(first: int) -> None:
+        own = slice(first, first + _ROWS_AT_ONCE)
+        block = features[own if rows is None else rows[own]] @ centers.T
+        labels[own] = block.argmax(axis=1)
+        cosines[own] = np.take_along_axis(block, labels[own][:, None], axis=1)[:, 0]
+
+    starts = range(0, n_rows, _ROWS_AT_ONCE)
+    if n_threads == 1:
+        run_tasks(search, starts, 1)
+    else:
+        with blas_threads(1):
+            run_tasks(search, starts, n_threads)
     return NearestCenters(labels, cosines)

@@ -85,7 +85,7 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
         if not plan.data:
             found.significance[""] = published
             return found
-    _check_torch(plan.layout)
+    _check_packages(plan.layout)
     # Before a model is loaded: missing files are common, and loading takes time.
     words = load_words(plan.vocabulary)
     columns = load_columns(plan.data, plan.data_root, plan.shift_nouns)
@@ -107,10 +107,15 @@ def run_benchmark(plan: Plan, progress: Progress = silent) -> Benchmark:
     return found
 
 
-def _check_torch(layout: Layout) -> None:
+def _check_packages(layout: Layout) -> None:
     for row in layout.rows:
-        if row.method and METHODS[row.method].needs_torch:
-            require_package("torch", f"Training {row.method}", "Or leave it out of `methods`.")
+        package = _package(METHODS[row.method]) if row.method else None
+        if package:
+            require_package(package, f"The method {row.method}", "Or leave it out of `methods`.")
+
+
+def _package(method: Method) -> str | None:
+    return "torch" if method.needs_torch else method.package
 
 
 def fill_table(
@@ -235,9 +240,9 @@ def _compute(
 def _run_once(
     run: _Run, problem: Problem, labels: NDArray[np.intp], results: ResultFolder
 ) -> Result:
-    if run.method.needs_torch:
+    if package := _package(run.method):
         # Not in the measured time: the import takes longer than some methods.
-        import_module("torch")
+        import_module(package)
     start = time.perf_counter()
     found = run.method.fit_predict(problem, run.seed)
     seconds = time.perf_counter() - start

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.bench.features import EncodedSource, encode_source, source_keys
+from nouncut.paper.bench.noun_centers import filter_centers, kept_centers
 from nouncut.paper.bench.output_folder import digest, write_json
 from nouncut.paper.bench.setup import BenchSetup
 from nouncut.paper.datasets.dataset import Dataset, ImageSource
 from nouncut.paper.tables.paper_tables import Vocabulary
-from nouncut.words.filters import mean_prompt_features, positive_nouns
+from nouncut.words.filters import mean_prompt_features, select_nouns
 from nouncut.words.leakage import LeakWords, remove_class_names
 from nouncut.words.prompts import PROMPTS
 
 # Raise it whenever the same data set and model would make other problems.
-PROBLEM_VERSION = 2
+PROBLEM_VERSION = 3
 
 
 class EncodedDataset:
@@ -152,20 +153,27 @@ class EncodedDataset:
         prompt: int | None,
     ) -> list[str]:
         """Return the positive nouns; they are kept, because choosing clusters all images."""
-        facts = {**self._noun_facts(seed, vocabulary, prompt), "filter": method}
+        n_images = len(self._train.images.paths)
+        n_centers = filter_centers(method, self.name, n_images, self.n_clusters)
+        facts = {
+            **self._noun_facts(seed, vocabulary, prompt),
+            "filter": method,
+            "n_centers": n_centers,
+        }
         path = self.setup.output / "nouns" / f"{digest(facts)}.json"
         if path.exists():
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
-        templates = self._filter_templates(prompt)
-        chosen = positive_nouns(
-            self._semantic if self._train is self._test else self._train.images.semantic(),
-            self.setup.filter_features(templates)[allowed],
-            self.n_clusters,
-            method=method,
-            random_state=seed,
-        )
+        nouns = self.setup.filter_features(self._filter_templates(prompt))[allowed]
+        chosen = select_nouns(self._centers(n_centers, seed), nouns, method=method)
         words: list[str] = np.array(self.setup.words, dtype=object)[allowed][chosen].tolist()
         write_json(path, {"nouns": words, **facts})
         return words
+
+    def _centers(self, n_centers: int, seed: int) -> NDArray[np.float32]:
+        """Return the centres of a filter; all vocabularies and filters of one number share them."""
+        fingerprint = self.setup.encoder.fingerprint
+        facts = [PROBLEM_VERSION, self._train_digest, fingerprint, n_centers, seed]
+        path = self.setup.output / "centers" / f"{digest(facts)}.npy"
+        return kept_centers(path, self._train.images.semantic, n_centers, seed)
