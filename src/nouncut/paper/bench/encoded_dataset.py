@@ -21,7 +21,7 @@ from nouncut.words.leakage import remove_class_names
 from nouncut.words.prompts import PROMPTS
 
 # Raise it whenever the same data set and model would make other problems.
-PROBLEM_VERSION = 1
+PROBLEM_VERSION = 2
 
 
 class EncodedDataset:
@@ -80,6 +80,9 @@ class EncodedDataset:
             class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
+            train_visual=self._train_visual,
+            train_semantic=None if self._train is None else self._train_semantic,
+            dataset=self.name,
         )
 
     def _encode(self, source: ImageSource) -> EncodedSource:
@@ -93,6 +96,17 @@ class EncodedDataset:
     @cached_property
     def _semantic(self) -> NDArray[np.float32]:
         return self._test.images.semantic()
+
+    @cached_property
+    def _train_visual(self) -> NDArray[np.float32] | None:
+        """Visual features of the training images in the view of the images to cluster."""
+        if self._train is None:
+            return None
+        return self._train.images.visual(self._test.images.visual_view())
+
+    @cached_property
+    def _train_semantic(self) -> NDArray[np.float32]:
+        return self._semantic if self._train is None else self._train.images.semantic()
 
     def _allowed(self, vocabulary: Vocabulary) -> NDArray[np.intp]:
         words = self.setup.words
@@ -110,9 +124,8 @@ class EncodedDataset:
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
-        semantic = self._semantic if self._train is None else self._train.images.semantic()
         chosen = positive_nouns(
-            semantic,
+            self._train_semantic,
             self.setup.candidates[allowed],
             self.n_clusters,
             method=method,
