@@ -111,8 +111,8 @@ def train(
     loss_of: Callable[[Tensor], Tensor],
     n_images: int,
     schedule: Schedule,
-    before_epoch: Callable[[], None] = lambda: None,
-    after_step: Callable[[], None] = lambda: None,
+    before_epoch: Callable[[], object] = lambda: None,
+    after_step: Callable[[], object] = lambda: None,
 ) -> list[float]:
     """Minimise a loss of batches of image numbers; return the mean of every epoch."""
     import torch
