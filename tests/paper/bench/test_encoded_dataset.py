@@ -37,6 +37,7 @@ def test_heads_get_the_training_part(setup, colours, tmp_path, make):
     assert problem.dataset == colours.name
     assert problem.unit_train_visual.shape == problem.unit_train_semantic.shape == (30, 8)
     assert problem.unit_visual.shape == (45, 8)
+    assert EncodedDataset(colours, setup).problem(0, with_train=False).train_visual is None
     make.folders(tmp_path / "photos", "a", "b")
     alone = EncodedDataset(load_dataset(str(tmp_path / "photos")), setup).problem(0)
     assert alone.unit_train_visual is alone.unit_visual

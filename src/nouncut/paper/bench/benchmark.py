@@ -123,11 +123,12 @@ def _run_rows(plan: Plan, encoded: EncodedDataset) -> Iterator[tuple[Row, Result
     results, progress = encoded.setup.results, encoded.setup.progress
     rows = [(row, METHODS[row.method]) for row in plan.layout.rows if row.method]
     with_gradnorm = any("gradnorm" in method.name for _, method in rows)
+    with_train = any(method.needs_torch for _, method in rows)
 
     # A table has at most two vocabularies; problems of earlier seeds are not needed any more.
     @lru_cache(maxsize=2)
     def problem_of(seed: int, vocabulary: Any) -> Problem:
-        return encoded.problem(seed, vocabulary, with_gradnorm=with_gradnorm)
+        return encoded.problem(seed, vocabulary, with_gradnorm=with_gradnorm, with_train=with_train)
 
     done = count(1)
     for seed in range(plan.seeds):

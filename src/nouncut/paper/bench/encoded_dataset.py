@@ -65,9 +65,14 @@ class EncodedDataset:
         return {**facts, "method": method, "model_name": self.setup.model}
 
     def problem(
-        self, seed: int, vocabulary: Vocabulary = "full", *, with_gradnorm: bool = False
+        self,
+        seed: int,
+        vocabulary: Vocabulary = "full",
+        *,
+        with_gradnorm: bool = False,
+        with_train: bool = True,
     ) -> Problem:
-        """Return the input of methods."""
+        """Return the input of methods; `with_train` where any of them trains a head."""
         setup = self.setup
         gradnorm = self._nouns("gradnorm", seed, vocabulary) if with_gradnorm else None
         names = [name.split(",")[0] for name in self._class_names]
@@ -80,8 +85,8 @@ class EncodedDataset:
             class_features=mean_prompt_features(setup.encode(names, PROMPTS)),
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
-            train_visual=self._train_visual,
-            train_semantic=None if self._train is None else self._train_semantic,
+            train_visual=self._train_visual if with_train else None,
+            train_semantic=self._train_semantic if with_train else None,
             dataset=self.name,
         )
 
@@ -105,8 +110,8 @@ class EncodedDataset:
         return self._train.images.visual(self._test.images.visual_view())
 
     @cached_property
-    def _train_semantic(self) -> NDArray[np.float32]:
-        return self._semantic if self._train is None else self._train.images.semantic()
+    def _train_semantic(self) -> NDArray[np.float32] | None:
+        return None if self._train is None else self._train.images.semantic()
 
     def _allowed(self, vocabulary: Vocabulary) -> NDArray[np.intp]:
         words = self.setup.words
@@ -124,8 +129,9 @@ class EncodedDataset:
             kept: list[str] = json.loads(path.read_text("utf-8"))["nouns"]
             return kept
         allowed = self._allowed(vocabulary)
+        semantic = self._semantic if self._train is None else self._train.images.semantic()
         chosen = positive_nouns(
-            self._train_semantic,
+            semantic,
             self.setup.candidates[allowed],
             self.n_clusters,
             method=method,
