@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from nouncut.paper.baselines.turtle import (
     TurtleSettings,
+    _fit_classifier,
     choose_by_generalization,
     generalization_score,
     turtle,
@@ -53,6 +54,23 @@ def test_settings_are_chosen_by_the_score(data):
     found = turtle(spaces, spaces, 5, 0, [untrained, trained])
     assert len(found.losses) == 300
     assert clustering_scores(data.labels, found.labels).acc > 0.95
+
+
+def test_the_classifier_takes_steps_of_adam_on_the_cross_entropy(data):
+    torch = pytest.importorskip("torch")
+    features = torch.from_numpy(10 * data.features)
+    labels = torch.from_numpy(np.random.default_rng(0).dirichlet(np.ones(5), size=200)).float()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        found = _fit_classifier(features, labels, TurtleSettings(inner_rate=0.01))
+        torch.manual_seed(0)
+        classifier = torch.nn.Linear(256, 5)
+    optimizer = torch.optim.Adam(classifier.parameters(), lr=0.01)
+    for _ in range(10):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(classifier(features), labels).backward()
+        optimizer.step()
+    np.testing.assert_allclose(found, classifier(features).detach(), atol=1e-3)
 
 
 def test_two_spaces_are_labelled_together(data):
