@@ -39,6 +39,7 @@ _TEST_NEIGHBORS = 5
 # A small data set is trained on as far as the 10,000 steps on CIFAR-10 go.
 _SELF_LABEL_SCHEDULE = Schedule(200, 1000, 1e-4, min_steps=1000, small_rate=1e-3, weight_decay=1e-4)
 _CONFIDENT = 0.99
+_LEFT_OUT = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def scan(
         losses = train(heads.parameters(), loss_of, len(images), settings.schedule)
         head = _best_head(list(heads), problem.unit_visual)
         if self_label:
-            losses += train_on_own_labels(head, features, neighbors, problem.family)
+            losses += train_on_own_labels(head, features, problem.family)
         return TrainedLabels(head_labels(head, clip_scaled(problem.unit_visual)), losses)
 
 
@@ -116,20 +117,18 @@ def _best_head(heads: list[Module], images: NDArray[np.float32]) -> Module:
     return heads[int(np.argmin(losses))]
 
 
-def train_on_own_labels(
-    head: Module, features: Tensor, neighbors: Tensor, family: str
-) -> list[float]:
+def train_on_own_labels(head: Module, features: Tensor, family: str) -> list[float]:
     """Train a head on its own labels of images that it is sure of; return the loss of epochs.
 
-    SCAN classifies a strongly changed copy of the image. Features have no such copy: a neighbour
-    takes its place.
+    SCAN classifies a strongly changed copy of the image. Here half of the features are left out.
     """
     import torch
+    from torch.nn.functional import dropout
 
     def loss_of(batch: Tensor) -> Tensor:
         with torch.no_grad():
             p = head(features[batch]).softmax(dim=1)
-        logits = head(features[draw_neighbors(neighbors, batch)])
+        logits = head(dropout(features[batch], _LEFT_OUT))
         return self_label_loss(p, logits, is_balanced=family not in IMAGENET)
 
     return train(head.parameters(), loss_of, len(features), _SELF_LABEL_SCHEDULE)
