@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nouncut.paper.baselines.scan import scan_loss, self_label_loss
 from nouncut.paper.baselines.sic import sic_loss
 from nouncut.paper.baselines.tac_heads import heads_loss
+from nouncut.paper.baselines.temi import temi_losses
 from nouncut.paper.baselines.training import balance, cluster_contrast, neighbor_consistency
+from nouncut.paper.baselines.turtle import turtle_loss
 
 torch = pytest.importorskip("torch")
 
@@ -72,14 +75,77 @@ def test_loss_of_tac_heads_is_the_sum_of_its_terms():
     assert heads_loss(*tensors(p, q, p_near, q_near), 0.5).item() == pytest.approx(expected)
 
 
-def test_loss_of_sic_is_the_sum_of_its_terms():
+def softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("teaching", [1.0, 0.1])
+def test_losses_of_scan_and_sic_are_the_sum_of_their_terms(teaching):
     rng = np.random.default_rng(0)
     logits, near = rng.normal(size=(2, 9, 3))
     targets = rng.integers(3, size=9)
-    p, p_near = (np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) for x in (logits, near))
+    p, p_near = softmax(logits), softmax(near)
     expected = slow_consistency(p, p_near) - 5 * slow_balance(p)
-    expected -= sum(np.log(p[i, target]) for i, target in enumerate(targets)) / 9
-    assert sic_loss(*tensors(logits, near, targets)).item() == pytest.approx(expected)
+    assert scan_loss(*tensors(logits, near)).item() == pytest.approx(expected)
+    expected -= teaching * sum(np.log(p[i, target]) for i, target in enumerate(targets)) / 9
+    assert sic_loss(*tensors(logits, near, targets), teaching).item() == pytest.approx(expected)
+
+
+def test_self_labelling_counts_sure_images_alone_and_clusters_alike():
+    p = np.array([[0.995, 0.005], [0.998, 0.002], [0.001, 0.999], [0.98, 0.02]])
+    logits = np.array([[1.0, 0.0], [0.5, 0.0], [0.2, 0.4], [9.0, 0.0]])
+    own = [-np.log(softmax(logits)[i, label]) for i, label in enumerate((0, 0, 1))]
+    plain = self_label_loss(*tensors(p, logits), is_balanced=False).item()
+    assert plain == pytest.approx(sum(own) / 3)
+    balanced = self_label_loss(*tensors(p, logits), is_balanced=True).item()
+    assert balanced == pytest.approx(((own[0] + own[1]) / 2 + own[2]) / 2)
+    assert self_label_loss(*tensors(p[3:], logits[3:]), is_balanced=True).item() == 0
+
+
+def slow_temi(p, q, marginal, beta):
+    """p and q by head, image and cluster; images 0 to n-1 are paired with images n to 2n-1."""
+    n_heads, n = len(p), p.shape[1] // 2
+    losses = []
+    for head in range(n_heads):
+        total = 0.0
+        for i in range(n):
+            weight = sum(q[h, i] @ q[h, i + n] for h in range(n_heads)) / n_heads
+            for x, y in ((i, i + n), (i + n, i)):
+                terms = (p[head, x] * q[head, y]) ** beta / marginal[head, 0]
+                total -= weight * np.log(terms.sum())
+        losses.append(total / (2 * n))
+    return losses
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.6])
+def test_loss_of_temi_follows_its_formula(beta):
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(4), size=(2, 3, 10))
+    marginal = rng.dirichlet(np.ones(4), size=(3, 1))
+    found = temi_losses(*tensors(p, q, marginal), beta)
+    np.testing.assert_allclose(found, slow_temi(p, q, marginal, beta))
+
+
+def test_temi_is_content_with_sure_and_equal_clusters():
+    """With beta = 1 the loss is minus the mutual information, at best the log of their number."""
+    p = torch.eye(4).repeat(1, 2, 1)
+    marginal = torch.full((1, 1, 4), 0.25)
+    assert temi_losses(p, p, marginal, 1.0).item() == pytest.approx(-np.log(4))
+    unsure = torch.full((1, 8, 4), 0.25)
+    assert temi_losses(unsure, unsure, marginal, 1.0).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_loss_of_turtle_follows_its_formula():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=(2, 7))
+    logits = rng.normal(size=(2, 7, 3))
+    labels = (p[0] + p[1]) / 2
+    expected = 0.0
+    for space in range(2):
+        log_predicted = np.log(softmax(logits[space]))
+        expected -= sum(labels[i] @ log_predicted[i] for i in range(7)) / 7
+        expected -= 10 * slow_balance(p[space])
+    assert turtle_loss(tensors(*p), tensors(*logits), 10).item() == pytest.approx(expected)
 
 
 def test_terms_stay_finite_where_probabilities_vanish():

@@ -38,7 +38,7 @@ def test_images_may_have_a_visual_space_of_their_own(data, two_spaces, name):
 
 def test_trained_methods_are_marked():
     trained = [name for name, method in METHODS.items() if method.needs_torch]
-    assert trained == ["scan", "sic", "tac"]
+    assert trained == ["scan", "scan-self-label", "sic", "tac", "temi", "turtle"]
     assert all(name == method.name for name, method in METHODS.items())
 
 

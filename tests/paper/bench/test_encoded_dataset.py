@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from nouncut.errors import ParameterError
+from nouncut.method.whitening import half_whitening
 from nouncut.paper.baselines.methods import METHODS
 from nouncut.paper.bench.encoded_dataset import EncodedDataset
 from nouncut.paper.bench.setup import filter_templates, load_words
@@ -30,6 +32,28 @@ def test_nouns_are_chosen_by_the_training_part_and_kept(setup, colours):
     n_texts = setup.encoder.n_texts
     encoded.problem(0)
     assert setup.encoder.n_texts == n_texts
+
+
+def test_heads_get_the_training_part(setup, colours, tmp_path, make):
+    problem = EncodedDataset(colours, setup).problem(0)
+    assert problem.dataset == colours.name
+    assert problem.unit_train_visual.shape == problem.unit_train_semantic.shape == (30, 8)
+    assert problem.unit_visual.shape == (45, 8)
+    assert EncodedDataset(colours, setup).problem(0, with_train=False).train_visual is None
+    make.folders(tmp_path / "photos", "a", "b")
+    alone = EncodedDataset(load_dataset(str(tmp_path / "photos")), setup).problem(0)
+    assert alone.unit_train_visual is alone.unit_visual
+    assert alone.unit_train_semantic is alone.unit_semantic
+
+
+def test_training_images_are_whitened_as_the_test_images_are(setup, colours):
+    """Whitening depends on the images; a head needs one view of both parts."""
+    setup.encoder.whitens_visual = True
+    encoded = EncodedDataset(colours, setup)
+    found = encoded.problem(0).train_visual
+    view = half_whitening(encoded._test.images.rows(np.arange(45)))
+    np.testing.assert_allclose(found, view(encoded._train.images.rows(np.arange(30))), atol=1e-5)
+    assert np.abs(found - encoded._train.images.visual()).max() > 0.01
 
 
 def test_without_class_names_no_noun_is_a_class(setup, colours):

@@ -25,6 +25,8 @@ from nouncut.paper.baselines.spectral import KERNEL_NAMES, KernelName, kernel_sp
 from nouncut.paper.baselines.subspace import ensc, ssc_omp
 from nouncut.paper.baselines.tac import tac_features
 from nouncut.paper.baselines.tac_heads import tac_heads
+from nouncut.paper.baselines.temi import temi
+from nouncut.paper.baselines.turtle import turtle
 from nouncut.words.filters import mean_prompt_features
 from nouncut.words.prompts import PROMPTS
 
@@ -112,8 +114,8 @@ def _uncounted(
     return cluster(problem.unit_visual, seed)
 
 
-def _scan(problem: Problem, seed: int) -> Labels:
-    return scan(problem.unit_visual, problem.n_clusters, seed).labels
+def _scan(problem: Problem, seed: int, *, self_label: bool = False) -> Labels:
+    return scan(problem, seed, self_label=self_label).labels
 
 
 def _sic(problem: Problem, seed: int) -> Labels:
@@ -122,6 +124,15 @@ def _sic(problem: Problem, seed: int) -> Labels:
 
 def _tac_heads(problem: Problem, seed: int) -> Labels:
     return tac_heads(problem, seed).labels
+
+
+def _turtle(problem: Problem, seed: int) -> Labels:
+    spaces, train_spaces = [problem.unit_visual], [problem.unit_train_visual]
+    return turtle(spaces, train_spaces, problem.n_clusters, seed).labels
+
+
+def _temi(problem: Problem, seed: int) -> Labels:
+    return temi(problem, seed).labels
 
 
 def _ours(problem: Problem, seed: int, *, prompt: int | None = None, **options: Any) -> Labels:
@@ -148,8 +159,12 @@ def _all_methods() -> Iterator[Method]:
     yield from _kernel_methods("TAC", _tac_sc)
     yield Method("gradnorm", "GradNorm", _gradnorm, "GradNorm")
     yield Method("scan", "SCAN", _scan, "SCAN", needs_torch=True)
+    own_labels = partial(_scan, self_label=True)
+    yield Method("scan-self-label", "SCAN (self-labelling)", own_labels, needs_torch=True)
     yield Method("sic", "SIC", _sic, "SIC", needs_torch=True)
     yield Method("tac", "TAC (trained heads)", _tac_heads, needs_torch=True)
+    yield Method("temi", "TEMI", _temi, needs_torch=True)
+    yield Method("turtle", "TURTLE", _turtle, needs_torch=True)
     yield Method("ours", "Ours (RAD)", _ours, "Ours")
     naive, prompt_mean = (partial(_ours, ensemble=how) for how in ("average", "prompt_mean"))
     yield Method("ours-naive", "Ours (naive)", naive, "Ours (naive)")

@@ -35,6 +35,16 @@ class Problem:
     gradnorm_nouns: list[NDArray[Any]] = field(default_factory=list)
     # Which neighbours our method's graphs keep.
     neighbors: Symmetry = "union"
+    # The images that heads are trained on; None: the images themselves.
+    train_visual: NDArray[Any] | None = None
+    train_semantic: NDArray[Any] | None = None
+    # Some published settings depend on the data set.
+    dataset: str = ""
+
+    @property
+    def family(self) -> str:
+        """The data set without its part: "imagenet-c" of ImageNet-C/fog/3."""
+        return self.dataset.split("/")[0].lower()
 
     @cached_property
     def unit_visual(self) -> NDArray[np.float32]:
@@ -45,6 +55,18 @@ class Problem:
     def unit_semantic(self) -> NDArray[np.float32]:
         """Semantic features, rows of length one."""
         return unit_features(self.semantic)
+
+    @cached_property
+    def unit_train_visual(self) -> NDArray[np.float32]:
+        """Visual features of the training images, rows of length one."""
+        return self.unit_visual if self.train_visual is None else unit_features(self.train_visual)
+
+    @cached_property
+    def unit_train_semantic(self) -> NDArray[np.float32]:
+        """Semantic features of the training images, rows of length one."""
+        if self.train_semantic is None:
+            return self.unit_semantic
+        return unit_features(self.train_semantic)
 
 
 def unit_features(features: NDArray[Any]) -> NDArray[np.float32]:

@@ -227,7 +227,10 @@ def _compute(
     if not runs:
         return
     with_gradnorm = any("gradnorm" in run.method.name for run in runs)
-    problem = encoded.problem(runs[0].seed, *choice, with_gradnorm=with_gradnorm)
+    with_train = any(run.method.needs_torch for run in runs)
+    problem = encoded.problem(
+        runs[0].seed, *choice, with_gradnorm=with_gradnorm, with_train=with_train
+    )
     labels, results = encoded.labels, encoded.setup.results
     # A head trains on one core, so several train side by side; other methods use all cores.
     for is_trained, n_jobs in ((False, 1), (True, count_threads(-1))):

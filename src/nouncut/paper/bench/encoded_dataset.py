@@ -73,8 +73,12 @@ class EncodedDataset:
         prompt: int | None = None,
         *,
         with_gradnorm: bool = False,
+        with_train: bool = True,
     ) -> Problem:
-        """Return the input of methods; `prompt` alone chooses the nouns, if it is given."""
+        """Return the input of methods; `prompt` alone chooses the nouns, if it is given.
+
+        `with_train` is for methods that train a head.
+        """
         setup = self.setup
         chosen = self._nouns("tac", seed, vocabulary, prompt)
         gradnorm = self._nouns("gradnorm", seed, vocabulary, prompt) if with_gradnorm else None
@@ -88,6 +92,9 @@ class EncodedDataset:
             tau=setup.encoder.tau,
             gradnorm_nouns=[] if gradnorm is None else setup.encode(gradnorm, PROMPTS),
             neighbors=setup.neighbors,
+            train_visual=self._train_visual if with_train else None,
+            train_semantic=self._train_semantic if with_train else None,
+            dataset=self.name,
         )
 
     def _encode(self, source: ImageSource) -> EncodedSource:
@@ -117,6 +124,17 @@ class EncodedDataset:
     @cached_property
     def _train_digest(self) -> str:
         return digest(self._train.images.hashes)
+
+    @cached_property
+    def _train_visual(self) -> NDArray[np.float32] | None:
+        """Visual features of the training images in the view of the images to cluster."""
+        if self._train is self._test:
+            return None
+        return self._train.images.visual(self._test.images.visual_view())
+
+    @cached_property
+    def _train_semantic(self) -> NDArray[np.float32] | None:
+        return None if self._train is self._test else self._train.images.semantic()
 
     def _allowed(self, vocabulary: Vocabulary) -> slice | NDArray[np.intp]:
         """Return which words nouns are chosen from."""
