@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nouncut.paper.baselines.density import evoc, umap_hdbscan
 from nouncut.paper.baselines.kmeans import spherical_kmeans
 from nouncut.paper.baselines.nearest import nearest_centers
-from nouncut.paper.baselines.ours import fit_ours
+from nouncut.paper.baselines.ours import PRODUCT_DEFAULTS, fit_ours
 from nouncut.paper.baselines.problem import Problem, unit_features
 from nouncut.paper.baselines.scan import scan
 from nouncut.paper.baselines.sic import sic
@@ -170,6 +170,7 @@ def _all_methods() -> Iterator[Method]:
     yield Method("ours-naive", "Ours (naive)", naive, "Ours (naive)")
     yield Method("ours-pe", "Ours (PE)", prompt_mean, "Ours (PE)")
     yield Method("ours-gradnorm", "Ours (GradNorm nouns)", _ours_with_gradnorm_nouns)
+    yield Method("nouncut", "nouncut, the default", partial(_ours, **PRODUCT_DEFAULTS))
     for number in range(1, len(PROMPTS) + 1):
         yield from _prompt_methods(number)
 

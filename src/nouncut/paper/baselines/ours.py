@@ -15,6 +15,13 @@ _PUBLISHED = {
     "n_neighbors": PUBLISHED_NEIGHBORS,
     "ensemble": "diffusion",
 }
+# What `nouncut cluster` does.
+PRODUCT_DEFAULTS: dict[str, Any] = {
+    "assign_labels": "merge",
+    "n_neighbors": "auto",
+    "ensemble": "weighted",
+    "semantic_weight": "auto",
+}
 
 
 def fit_ours(
