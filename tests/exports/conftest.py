@@ -40,12 +40,17 @@ def write_run(tmp_path_factory):
             "confidence": [0.9] * len(labels),
             "outlier": [False] * len(labels),
         }
+        clusters = {
+            "cluster": range(len(names)),
+            "name": names,
+            "size": np.bincount(labels, minlength=len(names)),
+            "exemplars": [[]] * len(names),
+            "borderline": [[]] * len(names),
+        }
         contents = RunContents(
             manifest={"source_kind": "images"},
             assignments=_filled(assignments, len(labels), ASSIGNMENTS_SCHEMA),
-            clusters=_filled(
-                {"cluster": range(len(names)), "name": names}, len(names), CLUSTERS_SCHEMA
-            ),
+            clusters=_filled(clusters, len(names), CLUSTERS_SCHEMA),
             images=table,
             arrays=arrays or {},
         )

@@ -89,11 +89,12 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
     >>> from nouncut.exports.registry import export_run
     >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
     >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "confidence": 0.9}]
+    >>> row = {"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}
+    >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
     ...     manifest={"source_kind": "images"},
-    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
-    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     assignments=pa.Table.from_pylist([row], schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
     ...     images=images_table(["/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
@@ -102,7 +103,7 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
     ...     print(exported.path.read_text())
     exports/assignments.csv
     path,cluster,name,confidence,second_cluster,second_name,second_confidence,outlier
-    /pets/rex.jpg,0,dog,0.9,,,,
+    /pets/rex.jpg,0,dog,,,,,false
     """
     export = _find(to, options)
     return export.write(run, _destination(run, export, output), **options)

@@ -70,13 +70,13 @@ def write_report(
     >>> from nouncut.runs.writer import RunContents, RunWriter
     >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
-    ...     manifest={"source": ["/home/me/pets"]},
+    ...     manifest={"source": ["/me/pets"]},
     ...     assignments=pa.Table.from_pylist(
-    ...         [{"path": "/home/me/pets/rex.jpg", "cluster": 0, "outlier": False}],
+    ...         [{"path": "/me/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}],
     ...         schema=ASSIGNMENTS_SCHEMA,
     ...     ),
     ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
-    ...     images=images_table(["/home/me/pets/rex.jpg"]),
+    ...     images=images_table(["/me/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
     ...     report = write_report(writer.finish(contents), names={0: "My dogs"})

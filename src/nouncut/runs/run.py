@@ -17,11 +17,14 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
-from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path, damaged
+from nouncut.runs.arrays import array_names, check_headers, map_array
+from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged, table_path
 from nouncut.runs.manifest import read_manifest
+from nouncut.runs.manifest_fields import FILES
 from nouncut.runs.notebook import run_html
 from nouncut.runs.renames import renamed_table, saved_names
-from nouncut.runs.tables import check_table, read_table, real_paths
+from nouncut.runs.table_values import check_values
+from nouncut.runs.tables import SCHEMAS, check_footer, read_table, real_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -55,11 +58,12 @@ class Run:
     >>> from nouncut.runs.writer import RunContents, RunWriter
     >>> from nouncut.runs.tables import images_table
     >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog"}]
+    >>> row = {"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}
+    >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
     ...     manifest={"source_kind": "images"},
-    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
-    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     assignments=pa.Table.from_pylist([row], schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
     ...     images=images_table(["/pets/rex.jpg"]),
     ...     arrays={"features": np.ones((1, 4), dtype=np.float32)},
     ... )
@@ -80,19 +84,17 @@ class Run:
     @cached_property
     def assignments(self) -> pa.Table:
         """One row per clustered image: cluster, second choice, and how certain both are."""
-        table = self._unchanged(lambda: read_table(self.directory, "assignments"))
-        return renamed_table(table, self.new_names)
+        return renamed_table(self._table("assignments"), self.new_names)
 
     @cached_property
     def clusters(self) -> pa.Table:
         """One row per cluster, the largest first: its name, size and typical images."""
-        table = self._unchanged(lambda: read_table(self.directory, "clusters"))
-        return renamed_table(table, self.new_names)
+        return renamed_table(self._table("clusters"), self.new_names)
 
     @cached_property
     def images(self) -> pa.Table:
         """One row per file: the clustered ones in the order of `assignments`, then the skipped."""
-        return self._unchanged(lambda: read_table(self.directory, "images"))
+        return self._table("images")
 
     @property
     def labels(self) -> NDArray[np.intp]:
@@ -150,7 +152,8 @@ class Run:
         bool
             True if `array` would return it.
         """
-        return array_path(self.directory, name).is_file()
+        array_path(self.directory, name)  # raises if no array can have the name
+        return name in self._array_names
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped into memory and read-only.
@@ -170,14 +173,12 @@ class Run:
         InputError
             If the run has no such array, or if it is damaged.
         """
-        path = array_path(self.directory, name)
-        if not path.is_file():
-            known = sorted(file.stem for file in (self.directory / ARRAYS).glob("*.npy"))
+        if not self.has_array(name):
             raise InputError(
                 f"The run in {printable_path(self.directory)} has no array {name!r}. It has: "
-                f"{', '.join(known) or 'none'}."
+                f"{', '.join(self._array_names) or 'none'}."
             )
-        return self._unchanged(lambda: _map_array(path))
+        return self._unchanged(lambda: self._mapped(name))
 
     def map(self) -> NDArray[Any] | None:
         """Return where the images lie on the map.
@@ -284,6 +285,58 @@ class Run:
     def _repr_html_(self) -> str:
         return run_html(self.manifest, self.clusters, self.images)
 
+    @cached_property
+    def _array_names(self) -> list[str]:
+        return array_names(self.directory, self.manifest.get("arrays"))
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
+        return check_headers(self.directory, self._array_names, n_images, n_clusters)
+
+    @cached_property
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def _mapped(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            checksum = self._checksum(array_path(self.directory, name))
+            self._arrays[name] = map_array(self.directory, name, self._sizes, checksum)
+        return self._arrays[name]
+
+    def _table(self, name: str) -> pa.Table:
+        return self._unchanged(lambda: self._read_table(name))
+
+    def _read_table(self, name: str) -> pa.Table:
+        checksum = self._checksum(table_path(self.directory, name))
+        table = read_table(self.directory, name, checksum)
+        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
+        check_values(table, name, self.directory, n_images, n_clusters)
+        return table
+
+    def _checksum(self, path: Path) -> str | None:
+        """Return the checksum of a file; None for a run of version 0.1.0, which has none."""
+        name = path.relative_to(self.directory).as_posix()
+        found: str | None = self.manifest.get(FILES, {}).get(name)
+        return found
+
+    def _check(self) -> None:
+        """Compare the tables' footers, the arrays' headers and the manifest with each other."""
+        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
+        n_rows = {"assignments": n_images, "clusters": n_clusters}
+        for name in SCHEMAS:
+            check_footer(
+                self.directory, name, n_rows.get(name, n_images + self.manifest["n_skipped"])
+            )
+        _ = self._sizes
+        paths = [
+            *(table_path(self.directory, name) for name in SCHEMAS),
+            *(array_path(self.directory, name) for name in self._array_names),
+        ]
+        for path in paths if FILES in self.manifest else ():
+            if self._checksum(path) is None:
+                raise damaged(path, "the manifest does not have its checksum")
+
     def _unchanged(self, read: Callable[[], Read]) -> Read:
         """Read something, unless another run has taken the place of this one in the meantime."""
         try:
@@ -340,25 +393,12 @@ def open_run(directory: AnyPath) -> Run:
     for count in ("n_images", "n_clusters", "n_skipped"):
         if type(manifest.get(count)) is not int:
             raise damaged(place / MANIFEST, f"it has no number {count!r}")
+    if manifest["n_clusters"] > manifest["n_images"]:
+        raise damaged(place / MANIFEST, "it has more clusters than images")
     run = Run(place, manifest, saved_names(place, manifest))
-    run._unchanged(lambda: _check_tables(run))
+    run._unchanged(run._check)
     return run
-
-
-def _check_tables(run: Run) -> None:
-    n_images, n_clusters = run.manifest["n_images"], run.manifest["n_clusters"]
-    check_table(run.directory, "assignments", n_images)
-    check_table(run.directory, "clusters", n_clusters)
-    check_table(run.directory, "images", n_images + run.manifest["n_skipped"])
 
 
 def _identity(manifest: dict[str, Any]) -> tuple[Any, Any]:
     return manifest.get("id"), manifest["status"]
-
-
-def _map_array(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, str(error)) from error
-    return array

@@ -8,9 +8,8 @@ next writer does it first.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from nouncut.compute.files import (
     temporary_path,
 )
 from nouncut.errors import InputError, OutputError, printable_path
+from nouncut.runs.checksums import file_checksum, is_link, open_inside
 from nouncut.runs.directory import (
     ARRAY_SUFFIX,
     ARRAYS,
@@ -47,8 +47,9 @@ from nouncut.runs.directory import (
     foreign_names,
     table_path,
 )
-from nouncut.runs.manifest import encode_manifest, read_manifest
-from nouncut.runs.renames import NAMES, encode_names
+from nouncut.runs.manifest import encode_manifest, parse_manifest, read_manifest
+from nouncut.runs.manifest_fields import FILES
+from nouncut.runs.renames import NAMES, encode_names, set_aside_names
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
 
@@ -113,7 +114,6 @@ class RunWriter:
 
     def finish(self, contents: RunContents) -> Run:
         """Write the run, replacing an earlier one."""
-        manifest = self._described(contents)
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
         tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}
         with explained(self.directory):
@@ -123,6 +123,8 @@ class RunWriter:
                 write_array(path, array)
             for name, table in tables.items():
                 write_table(self.directory, name, table)
+            written = [*arrays, *(table_path(self.directory, name) for name in tables)]
+            manifest = self._described(contents) | {FILES: self._checksums(written)}
             names = [] if contents.names is None else [self.directory / NAMES]
             for path in names:
                 with new_file(path) as file:
@@ -133,7 +135,7 @@ class RunWriter:
             self._sync()
             commit_file(self.directory / MANIFEST)
             self._sync()
-            for path in (*arrays, *(table_path(self.directory, name) for name in tables), *names):
+            for path in (*written, *names):
                 commit_file(path)
             self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
@@ -141,7 +143,7 @@ class RunWriter:
     def _finish_renaming(self) -> None:
         """Rename the rest of a killed writer's files if all of them were on the disk."""
         for complete in self.directory.glob(f"{_COMPLETE}.*{NEW_SUFFIX}"):
-            manifest = _read_json(complete)
+            manifest = self._read_complete(complete)
             running = read_manifest(self.directory) if self._has_manifest() else {}
             # Another id is that of the run before, or of a run whose files were being written.
             if running.get("status") != "running" or running.get("id") != manifest.get("id"):
@@ -160,6 +162,7 @@ class RunWriter:
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
+        set_aside_names(self.directory, manifest)
         self._sync()
         os.replace(complete, self.directory / MANIFEST)
         self._sync()
@@ -180,6 +183,22 @@ class RunWriter:
         """Return a manifest with the fields that every run has."""
         own = {"format": FORMAT, "nouncut": __version__, "id": uuid4().hex}
         return {**own, "started": self._started, **manifest, **own}
+
+    def _checksums(self, paths: Iterable[Path]) -> dict[str, str]:
+        """Return the checksums of new files."""
+        found = {}
+        for path in paths:
+            with temporary_path(path).open("rb") as file:
+                found[path.relative_to(self.directory).as_posix()] = file_checksum(file)
+        return found
+
+    def _read_complete(self, path: Path) -> dict[str, Any]:
+        """Read a manifest that waits for its files; an empty one if it is not whole."""
+        try:
+            with open_inside(path, self.directory) as file:
+                return parse_manifest(file, self.directory)
+        except InputError:
+            return {}
 
     def _has_complete_run(self) -> bool:
         return self._has_manifest() and read_manifest(self.directory)["status"] == "complete"
@@ -223,9 +242,10 @@ def _check_free(directory: Path) -> None:
             f"{printable_path(directory)} holds other files ({printable_path(min(others))}, ...) "
             f"but no run. {elsewhere}"
         )
-    # Arrays of an old run are deleted; a link might lead to other files.
-    if (directory / ARRAYS).is_symlink():
-        raise OutputError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
+    # Arrays of an old run are deleted, and the lock is emptied; a link might lead to other files.
+    for path in (directory / ARRAYS, directory / LOCK):
+        if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
+            raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -237,15 +257,6 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         values = table.column(position).cast(column.type)
         table = table.set_column(position, column, values)
     return table
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """Read an object; an empty one if a kill left the file incomplete."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _now() -> str:
