@@ -12,6 +12,7 @@ from PIL import Image
 
 from nouncut.errors import OutputError
 from nouncut.exports.embedding_atlas import export_embedding_atlas
+from nouncut.runs.run import open_run
 
 
 def test_the_assignments_come_with_a_map(shared_run, tmp_path):

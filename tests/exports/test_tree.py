@@ -11,6 +11,7 @@ from nouncut.errors import OutputError, ParameterError
 from nouncut.exports.tree import export_tree, plan_tree
 
 LINKS = ["symlink", "hardlink", "copy"]
+JPEG = b"\xff\xd8\xff"
 
 
 def files_of(folder: Path) -> dict[Path, tuple]:
@@ -28,7 +29,7 @@ def images(tmp_path):
     paths = [tmp_path / "photos" / name for name in ("2025/x.jpg", "2026/X.JPG", "2026/y.jpg")]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"image %d" % number)
+        path.write_bytes(JPEG + b"image %d" % number)
     return paths
 
 
@@ -77,7 +78,7 @@ def test_other_files_and_missing_images_are_told(write_run, images, tmp_path, li
         f"{images[2]}: the image no longer exists",
     ]
     assert (tmp_path / "tree" / "cat" / "x.jpg").read_text() == "another"
-    assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == b"image 1"
+    assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == JPEG + b"image 1"
 
 
 def test_a_link_to_nowhere_is_not_replaced(write_run, images, tmp_path):

@@ -80,7 +80,7 @@ def test_beside_the_images(small_run, tmp_path):
 @pytest.mark.parametrize("existing", ["x.jpg.xmp", "x.xmp"])
 def test_sidecars_that_are_there_are_kept(write_run, tmp_path, existing):
     image = tmp_path / "x.jpg"
-    image.touch()
+    image.write_bytes(b"\xff\xd8\xff")
     (tmp_path / existing).write_text("<mine/>")
     run = write_run([image], [0], ["cat"])
     result = export_xmp(run, tmp_path / "mirror", beside=True)

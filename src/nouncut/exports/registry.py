@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ParameterError
+from nouncut.exports.destination import default_destination
 from nouncut.exports.embedding_atlas import export_embedding_atlas
 from nouncut.exports.fiftyone import DATA, LABELS, export_fiftyone
 from nouncut.exports.result import ExportResult
@@ -23,8 +24,6 @@ from nouncut.exports.xmp import export_xmp, plan_sidecars
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
-
-_EXPORTS_FOLDER = "exports"
 
 
 @dataclass(frozen=True)
@@ -133,4 +132,4 @@ def _find(to: str, options: dict[str, Any]) -> Export:
 
 
 def _destination(run: Run, export: Export, output: AnyPath | None) -> Path:
-    return run.directory / _EXPORTS_FOLDER / export.file_name if output is None else Path(output)
+    return default_destination(run.directory, export.file_name) if output is None else Path(output)

@@ -61,7 +61,7 @@ _FORMS = {
     "layout": Form(_FLOAT, ("images", 2), finite=False),
     "graph_data": Form(_FLOAT, ("edges",)),
     "graph_indices": Form(_WHOLE, ("edges",), 0, "images"),
-    "graph_indptr": Form(_WHOLE, ("row_ends",), 0, "row_ends_limit"),
+    "graph_indptr": Form(_WHOLE, ("images + 1",), 0, "edges + 1"),
     "model_images": Form(_WHOLE, ("cut",), 0, "images"),
     "model_degrees": Form(_FLOAT, ("graphs", "cut")),
     "model_mean_degrees": Form(_FLOAT, ("cut",)),
@@ -89,19 +89,20 @@ def array_names(directory: Path, listed: list[str] | None) -> list[str]:
     return sorted(n.removesuffix(ARRAY_SUFFIX) for n in names if n.endswith(ARRAY_SUFFIX))
 
 
-def check_headers(
-    directory: Path, names: list[str], n_images: int, n_clusters: int
-) -> dict[str, int]:
+def known_sizes(n_images: int, n_clusters: int) -> dict[str, int]:
+    """Return the sizes that do not depend on other arrays."""
+    return {"images": n_images, "clusters": n_clusters, "images + 1": n_images + 1}
+
+
+def check_headers(directory: Path, names: list[str], sizes: dict[str, int]) -> dict[str, int]:
     """Raise unless the shapes of all arrays agree; return their sizes by name."""
-    sizes = {"images": n_images, "clusters": n_clusters, "row_ends": n_images + 1}
     for name in names:
         path = _path(directory, name)
         with open_inside(path, directory) as file:
             header = _read_header(file, path)
         if form := _form(name):
             _bind(header, form, sizes, path)
-    sizes["row_ends_limit"] = sizes.get("edges", 0) + 1
-    return sizes
+    return sizes | {"edges + 1": sizes.get("edges", 0) + 1}
 
 
 def map_array(
@@ -170,7 +171,7 @@ def _bind(header: Header, form: Form, sizes: dict[str, int], path: Path) -> None
 
 def _check_values(array: NDArray[Any], form: Form, sizes: Mapping[str, int], path: Path) -> None:
     flat = array.reshape(-1)
-    high = sizes[form.high] - 1 if isinstance(form.high, str) else form.high
+    high = sizes.get(form.high, math.inf) - 1 if isinstance(form.high, str) else form.high
     for start in range(0, len(flat) if form.finite else 0, _VALUES_AT_ONCE):
         part = flat[start : start + _VALUES_AT_ONCE]
         # NaN is in no range.

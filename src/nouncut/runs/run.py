@@ -17,14 +17,12 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
-from nouncut.runs.arrays import array_names, check_headers, map_array
-from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged, table_path
+from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.manifest import read_manifest
-from nouncut.runs.manifest_fields import FILES
 from nouncut.runs.notebook import run_html
 from nouncut.runs.renames import renamed_table, saved_names
-from nouncut.runs.table_values import check_values
-from nouncut.runs.tables import SCHEMAS, check_footer, read_table, real_paths
+from nouncut.runs.run_files import RunFiles
+from nouncut.runs.tables import real_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -153,7 +151,7 @@ class Run:
             True if `array` would return it.
         """
         array_path(self.directory, name)  # raises if no array can have the name
-        return name in self._array_names
+        return name in self._files.array_names
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped into memory and read-only.
@@ -176,9 +174,9 @@ class Run:
         if not self.has_array(name):
             raise InputError(
                 f"The run in {printable_path(self.directory)} has no array {name!r}. It has: "
-                f"{', '.join(self._array_names) or 'none'}."
+                f"{', '.join(self._files.array_names) or 'none'}."
             )
-        return self._unchanged(lambda: self._mapped(name))
+        return self._unchanged(lambda: self._files.array(name))
 
     def map(self) -> NDArray[Any] | None:
         """Return where the images lie on the map.
@@ -286,56 +284,11 @@ class Run:
         return run_html(self.manifest, self.clusters, self.images)
 
     @cached_property
-    def _array_names(self) -> list[str]:
-        return array_names(self.directory, self.manifest.get("arrays"))
-
-    @cached_property
-    def _sizes(self) -> dict[str, int]:
-        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
-        return check_headers(self.directory, self._array_names, n_images, n_clusters)
-
-    @cached_property
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    def _mapped(self, name: str) -> NDArray[Any]:
-        if name not in self._arrays:
-            checksum = self._checksum(array_path(self.directory, name))
-            self._arrays[name] = map_array(self.directory, name, self._sizes, checksum)
-        return self._arrays[name]
+    def _files(self) -> RunFiles:
+        return RunFiles(self.directory, self.manifest)
 
     def _table(self, name: str) -> pa.Table:
-        return self._unchanged(lambda: self._read_table(name))
-
-    def _read_table(self, name: str) -> pa.Table:
-        checksum = self._checksum(table_path(self.directory, name))
-        table = read_table(self.directory, name, checksum)
-        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
-        check_values(table, name, self.directory, n_images, n_clusters)
-        return table
-
-    def _checksum(self, path: Path) -> str | None:
-        """Return the checksum of a file; None for a run of version 0.1.0, which has none."""
-        name = path.relative_to(self.directory).as_posix()
-        found: str | None = self.manifest.get(FILES, {}).get(name)
-        return found
-
-    def _check(self) -> None:
-        """Compare the tables' footers, the arrays' headers and the manifest with each other."""
-        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
-        n_rows = {"assignments": n_images, "clusters": n_clusters}
-        for name in SCHEMAS:
-            check_footer(
-                self.directory, name, n_rows.get(name, n_images + self.manifest["n_skipped"])
-            )
-        _ = self._sizes
-        paths = [
-            *(table_path(self.directory, name) for name in SCHEMAS),
-            *(array_path(self.directory, name) for name in self._array_names),
-        ]
-        for path in paths if FILES in self.manifest else ():
-            if self._checksum(path) is None:
-                raise damaged(path, "the manifest does not have its checksum")
+        return self._unchanged(lambda: self._files.table(name))
 
     def _unchanged(self, read: Callable[[], Read]) -> Read:
         """Read something, unless another run has taken the place of this one in the meantime."""
@@ -381,23 +334,34 @@ def open_run(directory: AnyPath) -> Run:
     ...         print(str(error).removeprefix(folder))
      is not a run: it has no manifest.json. Pass the directory that a run wrote.
     """
-    place = Path(directory)
-    if place.name in (MANIFEST, REPORT) and not place.is_dir():
-        place = place.parent
-    manifest = read_manifest(place)
+    place = run_directory(directory)
+    manifest = read_finished(place)
+    run = Run(place, manifest, saved_names(place, manifest))
+    run._unchanged(run._files.check)
+    return run
+
+
+def run_directory(path: AnyPath) -> Path:
+    """Return the run directory that a path names, itself or by its manifest or report."""
+    place = Path(path)
+    is_file = place.name in (MANIFEST, REPORT) and not place.is_dir()
+    return place.parent if is_file else place
+
+
+def read_finished(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a finished run."""
+    manifest = read_manifest(directory)
     if manifest["status"] != "complete":
         raise InputError(
-            f"The run in {printable_path(place)} is unfinished. If it is not being written at the "
-            "moment, run the command again: it goes on where it stopped."
+            f"The run in {printable_path(directory)} is unfinished. If it is not being written at "
+            "the moment, run the command again: it goes on where it stopped."
         )
     for count in ("n_images", "n_clusters", "n_skipped"):
         if type(manifest.get(count)) is not int:
-            raise damaged(place / MANIFEST, f"it has no number {count!r}")
+            raise damaged(directory / MANIFEST, f"it has no number {count!r}")
     if manifest["n_clusters"] > manifest["n_images"]:
-        raise damaged(place / MANIFEST, "it has more clusters than images")
-    run = Run(place, manifest, saved_names(place, manifest))
-    run._unchanged(run._check)
-    return run
+        raise damaged(directory / MANIFEST, "it has more clusters than images")
+    return manifest
 
 
 def _identity(manifest: dict[str, Any]) -> tuple[Any, Any]:
