@@ -16,9 +16,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.errors import InputError
 from nouncut.runs.checksums import check_file, open_inside
-from nouncut.runs.directory import ARRAY_SUFFIX, ARRAYS, array_path, damaged
+from nouncut.runs.directory import ARRAY_SUFFIX, ARRAYS, array_path, damaged, is_array_name
 
 _FLOAT, _WHOLE, _TRUTH = "fiu", "iu", "b"
 _LARGEST = float(np.finfo(np.float64).max)
@@ -86,7 +85,8 @@ def array_names(directory: Path, listed: list[str] | None) -> list[str]:
         return listed
     folder = directory / ARRAYS
     names = os.listdir(folder) if folder.is_dir() else []
-    return sorted(n.removesuffix(ARRAY_SUFFIX) for n in names if n.endswith(ARRAY_SUFFIX))
+    stems = (name.removesuffix(ARRAY_SUFFIX) for name in names if name.endswith(ARRAY_SUFFIX))
+    return sorted(filter(is_array_name, stems))
 
 
 def known_sizes(n_images: int, n_clusters: int) -> dict[str, int]:
@@ -97,11 +97,15 @@ def known_sizes(n_images: int, n_clusters: int) -> dict[str, int]:
 def check_headers(directory: Path, names: list[str], sizes: dict[str, int]) -> dict[str, int]:
     """Raise unless the shapes of all arrays agree; return their sizes by name."""
     for name in names:
-        path = _path(directory, name)
+        path = array_path(directory, name)
         with open_inside(path, directory) as file:
             header = _read_header(file, path)
         if form := _form(name):
             _bind(header, form, sizes, path)
+    # With lengths, one view shows all features, unless words do.
+    is_seen = "lengths" in names and "view_0_basis" in names and "view_basis" not in names
+    if is_seen and sizes["view_0 after"] != sizes.get("visual"):
+        raise damaged(array_path(directory, "view_0_basis"), "its columns do not fit the features")
     return sizes | {"edges + 1": sizes.get("edges", 0) + 1}
 
 
@@ -109,7 +113,7 @@ def map_array(
     directory: Path, name: str, sizes: Mapping[str, int], checksum: str | None
 ) -> NDArray[Any]:
     """Return an array, mapped into memory and read-only, after checking its values."""
-    path = _path(directory, name)
+    path = array_path(directory, name)
     with open_inside(path, directory) as file:
         check_file(file, path, checksum)
         header = _read_header(file, path)
@@ -123,13 +127,6 @@ def map_array(
         _bind(header, form, dict(sizes), path)
         _check_values(array, form, sizes, path)
     return array
-
-
-def _path(directory: Path, name: str) -> Path:
-    try:
-        return array_path(directory, name)
-    except ValueError as error:
-        raise InputError(f"The run names an array that cannot be: {error}") from error
 
 
 def _form(name: str) -> Form | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.runs.checksums import file_version, open_inside, short_digest
-from nouncut.runs.directory import FORMAT, MANIFEST, damaged
+from nouncut.runs.directory import FORMAT, MANIFEST, damaged, is_array_name
 from nouncut.runs.manifest_fields import CHECKSUM, FILES, wrong_field
 from nouncut.runs.tables import unicode_text
 
@@ -106,7 +106,10 @@ def parse_manifest(file: BinaryIO, directory: Path) -> dict[str, Any]:
 
 def _problem(manifest: dict[str, Any]) -> str | None:
     """Say which field of a manifest is wrong, or that the manifest does not fit its checksum."""
-    if (name := wrong_field(manifest)) is not None:
+    name = wrong_field(manifest)
+    if name is None and not all(map(is_array_name, manifest.get("arrays") or ())):
+        name = "arrays"
+    if name is not None:
         return f"its field {name!r} is not what it should be"
     # Manifests of version 0.1.0 have no checksums.
     if CHECKSUM in manifest or FILES in manifest:

@@ -15,14 +15,14 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.rows import Projection, unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.errors import InputError, printable_path
+from nouncut.errors import InputError, NouncutError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
 from nouncut.runs.collection import Collection, collect_features, familiar_rows
 from nouncut.runs.contents import membership_columns
-from nouncut.runs.directory import MANIFEST, damaged
+from nouncut.runs.directory import MANIFEST, array_path, damaged
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.run import Run
@@ -150,7 +150,12 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
     if encoding := start_encoding(images, chosen, looks, job):
         images = encoding.finish()
     views = [_view(run, f"view_{number}") for number in range(max(1, len(looks)))]
-    queries = collect_features(source, images, chosen, views)
+    try:
+        queries = collect_features(source, images, chosen, views)
+    except NouncutError:
+        raise
+    except ValueError as error:
+        raise damaged(array_path(run.directory, "view_0_basis"), str(error)) from error
     by_words = _view(run, "view")
     if by_words and queries.semantic is not None:
         return replace(queries, visual=by_words(unit_rows(queries.semantic)))

@@ -92,12 +92,8 @@ def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int
 def encode_names(manifest: Mapping[str, Any], names: Mapping[int, str]) -> bytes:
     """Return names of a run's clusters as JSON in UTF-8."""
     given = {str(number): unicode_text(name) for number, name in sorted(names.items())}
-    content = {
-        "format": FORMAT,
-        "run": manifest.get("id"),
-        "names": given,
-        CHECKSUM: _checksum(given),
-    }
+    content = {"format": FORMAT, "run": manifest.get("id"), "names": given}
+    content[CHECKSUM] = _checksum(content)
     return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
@@ -166,13 +162,14 @@ def _parse(content: bytes, file: Path, edited: bool = False) -> tuple[object, di
         raise _unusable(shown, "its format is not known to this version of nouncut")
     names = found["names"]
     checked = dict(_checked(key, name, shown) for key, name in names.items())
-    if not edited and CHECKSUM in found and found[CHECKSUM] != _checksum(names):
+    if not edited and CHECKSUM in found and found[CHECKSUM] != _checksum(found):
         raise _unusable(shown, "its checksum is wrong")
     return found.get("run"), checked
 
 
-def _checksum(names: Mapping[str, str]) -> str:
-    return short_digest(json.dumps(names, sort_keys=True).encode())
+def _checksum(content: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in content.items() if name != CHECKSUM}
+    return short_digest(json.dumps(rest, sort_keys=True).encode())
 
 
 def _checked(key: str, name: object, shown: str) -> tuple[int, str]:

@@ -42,6 +42,7 @@ from nouncut.runs.directory import (
     LOCK,
     MANIFEST,
     REPORT,
+    DamagedRunError,
     array_path,
     explained,
     foreign_names,
@@ -144,7 +145,7 @@ class RunWriter:
         """Rename the rest of a killed writer's files if all of them were on the disk."""
         for complete in self.directory.glob(f"{_COMPLETE}.*{NEW_SUFFIX}"):
             manifest = self._read_complete(complete)
-            running = read_manifest(self.directory) if self._has_manifest() else {}
+            running = self._manifest()
             # Another id is that of the run before, or of a run whose files were being written.
             if running.get("status") != "running" or running.get("id") != manifest.get("id"):
                 continue
@@ -201,10 +202,15 @@ class RunWriter:
             return {}
 
     def _has_complete_run(self) -> bool:
-        return self._has_manifest() and read_manifest(self.directory)["status"] == "complete"
+        return self._manifest().get("status") == "complete"
 
-    def _has_manifest(self) -> bool:
-        return (self.directory / MANIFEST).exists()
+    def _manifest(self) -> dict[str, Any]:
+        """Return the manifest of the run that is there; an empty one if it is damaged."""
+        try:
+            has_manifest = (self.directory / MANIFEST).exists()
+            return read_manifest(self.directory) if has_manifest else {}
+        except DamagedRunError:
+            return {}
 
     def _write_manifest(self, name: str, manifest: dict[str, Any]) -> None:
         with new_file(self.directory / name) as file:
@@ -234,7 +240,8 @@ def _check_free(directory: Path) -> None:
     others = foreign_names(directory)
     if MANIFEST in others:
         try:
-            read_manifest(directory)
+            with suppress(DamagedRunError):  # the new run replaces it
+                read_manifest(directory)
         except InputError as error:
             raise OutputError(f"No run can be written there: {error} {elsewhere}") from error
     elif others:
@@ -243,7 +250,7 @@ def _check_free(directory: Path) -> None:
             f"but no run. {elsewhere}"
         )
     # Arrays of an old run are deleted, and the lock is emptied; a link might lead to other files.
-    for path in (directory / ARRAYS, directory / LOCK):
+    for path in (directory / MANIFEST, directory / ARRAYS, directory / LOCK):
         if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
             raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 
