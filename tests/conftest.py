@@ -6,6 +6,7 @@ import os
 # torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import runpy
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -135,6 +136,12 @@ def small_disk(tmp_path) -> Iterator[Path]:
 def make_run():
     """Return a maker of real runs: 24 little pictures in 3 clusters, with names that bite."""
     return write_small_run
+
+
+@pytest.fixture
+def seal():
+    """Return a function that changes fields of a manifest and renews all checksums of a run."""
+    return runpy.run_path(str(Path(__file__).parent / "faults" / "sealing.py"))["seal"]
 
 
 @pytest.fixture

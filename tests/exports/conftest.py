@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nouncut.images.hashing import content_hash
 from nouncut.runs.run import Run
 from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
 from nouncut.runs.writer import RunContents, RunWriter
@@ -32,7 +33,8 @@ def write_run(tmp_path_factory):
         names: Sequence[str],
         arrays: dict[str, np.ndarray] | None = None,
     ) -> Run:
-        table = images_table(images)
+        hashes = [content_hash(image) if Path(image).is_file() else "0" * 40 for image in images]
+        table = images_table(images, hashes=hashes)
         assignments = {
             "path": table["path"].to_pylist(),
             "cluster": labels,
@@ -40,12 +42,17 @@ def write_run(tmp_path_factory):
             "confidence": [0.9] * len(labels),
             "outlier": [False] * len(labels),
         }
+        clusters = {
+            "cluster": range(len(names)),
+            "name": names,
+            "size": np.bincount(labels, minlength=len(names)),
+            "exemplars": [[]] * len(names),
+            "borderline": [[]] * len(names),
+        }
         contents = RunContents(
-            manifest={"source_kind": "images"},
+            manifest={"source_kind": "images", "source": ["/"]},
             assignments=_filled(assignments, len(labels), ASSIGNMENTS_SCHEMA),
-            clusters=_filled(
-                {"cluster": range(len(names)), "name": names}, len(names), CLUSTERS_SCHEMA
-            ),
+            clusters=_filled(clusters, len(names), CLUSTERS_SCHEMA),
             images=table,
             arrays=arrays or {},
         )

@@ -12,6 +12,7 @@ from PIL import Image
 
 from nouncut.errors import OutputError
 from nouncut.exports.embedding_atlas import export_embedding_atlas
+from nouncut.runs.run import open_run
 
 
 def test_the_assignments_come_with_a_map(shared_run, tmp_path):
@@ -68,10 +69,10 @@ def test_images_that_are_gone_are_on_the_map_without_a_thumbnail(small_run, tmp_
     assert "No such file" in result.problems[0]
 
 
-def test_a_run_without_pictures_and_graph(make_run, tmp_path):
+def test_a_run_without_pictures_and_graph(make_run, seal, tmp_path):
     run = make_run(tmp_path / "run", source_kind="features")
-    for path in (run.directory / "arrays").glob("graph_*.npy"):
-        path.unlink()
+    seal(run.directory, arrays=["embedding", "features"])
+    run = open_run(run.directory)
     result = export_embedding_atlas(run, tmp_path / "map.parquet")
     assert pq.read_table(result.path).column_names == [*run.assignments.column_names, "x", "y"]
     assert "--image" not in result.hint

@@ -65,3 +65,12 @@ def test_unknown_formats_and_options_are_refused(shared_run):
 
 def test_the_command_offers_all_formats():
     assert get_args(get_args(Format)[0]) == tuple(EXPORTS)
+
+
+@pytest.mark.parametrize("to", EXPORTS)
+def test_nothing_is_written_through_a_link_of_the_run(small_run, tmp_path, to):
+    (tmp_path / "elsewhere").mkdir()
+    (small_run.directory / "exports").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=r"exports is a link, .* Remove the link"):
+        export_run(small_run, to)
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -129,3 +129,14 @@ def test_the_suffix_names_the_format(shared_run, tmp_path):
     check_table_file(path, overwrite=True)
     write_table_file(shared_run.assignments.slice(0, 3), path, overwrite=True)
     assert len(read_csv(path)) == 3
+
+
+def test_no_character_of_a_csv_file_commands_a_terminal(write_run, tmp_path):
+    names = ["\x1b[2Jcat", "bell\x07", "c1 \x9b31m", "two\nlines\tand é"]
+    run = write_run([f"/{n}.jpg" for n in range(4)], [0, 1, 2, 3], names)
+    result = export_run(run, "csv", tmp_path / "a.csv")
+    content = result.path.read_text(encoding="utf-8")
+    assert not any(c != "\n" and c != "\t" and not c.isprintable() for c in content)
+    assert r"\x1b[2Jcat" in content
+    assert r"c1 \x9b31m" in content
+    assert "two\nlines\tand é" in content

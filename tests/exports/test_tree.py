@@ -9,8 +9,10 @@ import pytest
 
 from nouncut.errors import OutputError, ParameterError
 from nouncut.exports.tree import export_tree, plan_tree
+from nouncut.runs.run import open_run
 
 LINKS = ["symlink", "hardlink", "copy"]
+JPEG = b"\xff\xd8\xff"
 
 
 def files_of(folder: Path) -> dict[Path, tuple]:
@@ -28,7 +30,7 @@ def images(tmp_path):
     paths = [tmp_path / "photos" / name for name in ("2025/x.jpg", "2026/X.JPG", "2026/y.jpg")]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"image %d" % number)
+        path.write_bytes(JPEG + b"image %d" % number)
     return paths
 
 
@@ -77,7 +79,7 @@ def test_other_files_and_missing_images_are_told(write_run, images, tmp_path, li
         f"{images[2]}: the image no longer exists",
     ]
     assert (tmp_path / "tree" / "cat" / "x.jpg").read_text() == "another"
-    assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == b"image 1"
+    assert (tmp_path / "tree" / "cat" / "X (2).JPG").read_bytes() == JPEG + b"image 1"
 
 
 def test_a_link_to_nowhere_is_not_replaced(write_run, images, tmp_path):
@@ -166,3 +168,49 @@ def test_a_broken_copy_is_never_left_under_its_name(write_run, images, tmp_path,
     assert result.problems == [f"{images[0]}: Input/output error"]
     assert list((tmp_path / "tree" / "cat").iterdir()) == []
     assert export_tree(run, tmp_path / "tree", link="copy").n_written == 1
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_files_that_are_no_images_of_the_run_are_refused(write_run, images, seal, tmp_path, link):
+    secret = tmp_path / "secret"
+    secret.write_text("root:x:0:0")
+    run = write_run([secret, *images], [0, 0, 0, 0], ["cat"])
+    result = export_tree(run, tmp_path / "tree", link=link)
+    assert result.n_written == 3
+    assert result.problems == [f"{secret}: not an image in a known format"]
+    assert not (tmp_path / "tree" / "cat" / "secret").exists()
+    seal(run.directory, source=[str(tmp_path / "photos" / "2025")])
+    result = export_tree(open_run(run.directory), tmp_path / "narrow", link=link)
+    assert result.n_written == 1
+    assert "not in the folders that the run was made from" in result.problems[0]
+
+
+def test_only_the_recorded_content_is_copied(write_run, images, tmp_path):
+    run = write_run(images, [0, 0, 0], ["cat"])
+    images[1].write_bytes(JPEG + b"another image")
+    result = export_tree(run, tmp_path / "tree", link="copy")
+    assert result.n_written == 2
+    assert result.problems == [f"{images[1]}: refused, since the file has changed since the run"]
+    assert len(files_of(tmp_path / "tree")) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "is_inside"),
+    [
+        ("photos", True),
+        ("photos/", True),
+        ("photos/2025", False),
+        ("photo", False),
+        ("photos/2026/y.jpg", True),
+        ("photos/**/*.jpg", True),
+        ("photos/2025/../2026", True),
+        ("list.txt", True),
+    ],
+)
+def test_sources_are_folders_files_patterns_and_lists(
+    write_run, images, seal, tmp_path, source, is_inside
+):
+    run = write_run(images[2:], [0], ["cat"])
+    seal(run.directory, source=[os.path.join(tmp_path, source)])
+    result = export_tree(open_run(run.directory), tmp_path / "tree", link="copy")
+    assert result.n_written == is_inside

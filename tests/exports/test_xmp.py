@@ -80,7 +80,7 @@ def test_beside_the_images(small_run, tmp_path):
 @pytest.mark.parametrize("existing", ["x.jpg.xmp", "x.xmp"])
 def test_sidecars_that_are_there_are_kept(write_run, tmp_path, existing):
     image = tmp_path / "x.jpg"
-    image.touch()
+    image.write_bytes(b"\xff\xd8\xff")
     (tmp_path / existing).write_text("<mine/>")
     run = write_run([image], [0], ["cat"])
     result = export_xmp(run, tmp_path / "mirror", beside=True)
@@ -141,3 +141,37 @@ def test_the_longest_name_that_has_room_for_a_sidecar(write_run, tmp_path):
     result = export_xmp(write_run([image], [0], ["cat"]), tmp_path / "mirror")
     assert (result.n_written, result.problems) == (1, [])
     assert [path.name for path in (tmp_path / "mirror").iterdir()] == [f"{image.name}.xmp"]
+
+
+def test_network_paths_are_mirrored_with_others(write_run, tmp_path):
+    images = [Path("//server/share/a/x.jpg"), Path("/photos/y.jpg"), Path("//server/share/z.jpg")]
+    result = export_xmp(write_run(images, [0, 0, 0], ["cat"]), tmp_path / "mirror")
+    assert (result.n_written, result.problems) == (3, [])
+    assert (tmp_path / "mirror" / "server" / "share" / "a" / "x.jpg.xmp").is_file()
+
+
+@pytest.mark.parametrize("name", ["/", "..", ".", "", "x.", ".jpg", "a" * 253, "b.jpg\n", " "])
+@pytest.mark.parametrize("beside", [False, True])
+def test_odd_names_get_a_sidecar_or_a_problem(write_run, tmp_path, name, beside):
+    image = tmp_path / "photos" / name
+    image.parent.mkdir(exist_ok=True)
+    if name not in ("/", "..", ".", ""):
+        image.write_bytes(b"\xff\xd8\xff")
+    run = write_run([image, Path(name)], [0, 0], ["cat"])
+    result = export_xmp(run, tmp_path / "mirror", beside=beside)
+    assert result.n_written + result.n_kept + len(result.problems) >= 2
+
+
+def test_no_sidecar_beside_files_that_are_none_of_the_images(write_run, tmp_path):
+    secret = tmp_path / "config"
+    secret.write_text("secret")
+    result = export_xmp(write_run([secret], [0], ["cat"]), tmp_path / "mirror", beside=True)
+    assert (result.n_written, len(result.problems)) == (0, 1)
+    assert sorted(os.listdir(tmp_path)) == ["config"]
+
+
+def test_a_pipe_in_the_place_of_a_sidecar_is_not_read(write_run, tmp_path):
+    (tmp_path / "mirror").mkdir()
+    os.mkfifo(tmp_path / "mirror" / "x.jpg.xmp")
+    result = export_xmp(write_run(["/photos/x.jpg"], [0], ["cat"]), tmp_path / "mirror")
+    assert (result.n_written, result.n_kept, len(result.problems)) == (0, 1, 1)

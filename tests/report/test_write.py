@@ -198,3 +198,78 @@ def test_links_among_the_thumbnails_of_another_run_are_not_followed(tmp_path, ma
     write_report(second)
     assert b64encode(b"secret").decode() not in second.report.read_text()
     assert read_page(second.report).of_class("missing") == []
+
+
+def thumbnails_of(run):
+    return sorted((run.directory / "report-thumbnails").glob("*/*.webp"))
+
+
+def test_a_link_in_the_place_of_a_thumbnail_leaks_nothing(small_run, tmp_path):
+    write_report(small_run)
+    secret = tmp_path / "id_rsa"
+    secret.write_bytes(b"-----BEGIN PRIVATE KEY-----")
+    for path in thumbnails_of(small_run):
+        path.unlink()
+        path.symlink_to(secret)
+    page = write_report(small_run).read_text(encoding="utf-8")
+    assert b64encode(secret.read_bytes()).decode()[:20] not in page
+    assert page.count("data:image/webp;base64,UklGR") > 24
+    assert not any(path.is_symlink() for path in thumbnails_of(small_run))
+    assert secret.read_bytes() == b"-----BEGIN PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"secret text",
+        b"RIFF\x10\x00\x00\x00WEBPVP8 \x04\x00\x00\x00text",
+        "with text at the end",
+        "far too large",
+    ],
+)
+def test_thumbnails_that_are_none_are_made_again(small_run, content):
+    first = write_report(small_run).read_bytes()
+    for path in thumbnails_of(small_run):
+        if content == "with text at the end":
+            path.write_bytes(path.read_bytes() + b"text")
+        elif content == "far too large":
+            Image.new("RGB", (3000, 2000)).save(path, "WEBP")
+        else:
+            path.write_bytes(content)
+    assert write_report(small_run).read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["report-thumbnails", "report-thumbnails/320"])
+def test_thumbnails_are_not_written_through_a_link(small_run, tmp_path, name):
+    (tmp_path / "elsewhere").mkdir()
+    (small_run.directory / name).parent.mkdir(exist_ok=True)
+    (small_run.directory / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=rf"{name} is a link, .* Remove the link"):
+        write_report(small_run)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not small_run.report.exists()
+
+
+def test_links_of_other_runs_are_not_followed(make_run, tmp_path):
+    first, second = make_run(tmp_path / "a" / "run"), make_run(tmp_path / "a" / "other")
+    write_report(first)
+    (name, *_) = (path.name for path in thumbnails_of(first))
+    for path in thumbnails_of(first):
+        path.unlink()
+        path.symlink_to(tmp_path / "secret")
+    (tmp_path / "secret").write_text("secret")
+    write_report(second)
+    made = second.directory / "report-thumbnails" / "320" / name
+    assert made.is_file()
+    assert not made.is_symlink()
+
+
+def test_what_a_killed_report_left_is_removed(small_run):
+    write_report(small_run)
+    folder = thumbnails_of(small_run)[0].parent
+    (folder / f"{'0' * 32}.new").write_bytes(b"half a thumbnail")
+    (folder / "mine.txt").write_text("mine")
+    write_report(small_run)
+    assert list(folder.glob("*.new")) == []
+    assert (folder / "mine.txt").exists()

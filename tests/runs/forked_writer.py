@@ -25,11 +25,14 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir"}
 
 def numbered_contents(number: int) -> RunContents:
     n_images = 300 + number % 7
-    row = {"path": f"{number}.jpg", "cluster": 0, "name": str(number)}
+    row = {"path": f"{number}.jpg", "cluster": 0, "name": str(number), "outlier": False}
+    cluster = {"cluster": 0, "name": str(number), "size": n_images}
     return RunContents(
         manifest={"number": number},
         assignments=pa.Table.from_pylist([row] * n_images, ASSIGNMENTS_SCHEMA),
-        clusters=pa.Table.from_pylist([{"cluster": 0, "name": str(number)}], CLUSTERS_SCHEMA),
+        clusters=pa.Table.from_pylist(
+            [cluster | {"exemplars": [], "borderline": []}], CLUSTERS_SCHEMA
+        ),
         images=images_table([f"{number}.jpg"] * n_images),
         arrays={name: np.full((n_images, 64), number) for name in ("features", f"extra_{number}")},
         names={0: f"my {number}"},

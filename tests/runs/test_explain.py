@@ -46,7 +46,8 @@ def make(tmp_path):
             }
             for row, (label, other) in enumerate(zip(labels, second, strict=True))
         ]
-        clusters = [{"cluster": c, "name": f"group {c}"} for c in range(n_clusters)]
+        nothing = {"size": 0, "exemplars": [], "borderline": []}
+        clusters = [{"cluster": c, "name": f"group {c}"} | nothing for c in range(n_clusters)]
         contents = RunContents(
             {"nouns": {"words": list(WORDS)}},
             pa.Table.from_pylist(rows, ASSIGNMENTS_SCHEMA),

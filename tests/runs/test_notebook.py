@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
+from nouncut.images.hashing import content_hash
 from nouncut.runs.notebook import run_html
 
 
@@ -46,9 +47,13 @@ def test_names_are_shown_and_never_obeyed(small_run):
 
 
 def test_pictures_are_small_and_inside(small_run):
-    first = small_run.paths()[small_run.clusters["exemplars"][0].as_py()[0]]
+    row = small_run.clusters["exemplars"][0].as_py()[0]
+    first = small_run.paths()[row]
     Image.new("RGB", (3000, 1000), "red").save(first, "PNG")
-    html = small_run._repr_html_()
+    images = small_run.images.to_pylist()
+    images[row]["hash"] = content_hash(first)
+    images = pa.Table.from_pylist(images, schema=small_run.images.schema)
+    html = run_html(small_run.manifest, small_run.clusters, images)
     sources = [value for name, value in Elements(html).attributes if name == "src"]
     assert len(sources) == 3 * 4
     pictures = [

@@ -1,6 +1,5 @@
 """Reading runs."""
 
-import json
 import os
 import pickle
 import shutil
@@ -13,11 +12,6 @@ import pytest
 from nouncut.errors import InputError
 from nouncut.images.find import SkippedFile
 from nouncut.runs.run import open_run
-
-
-def edit_manifest(run, **changes):
-    path = run.directory / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def test_what_was_written_is_read(small_run, tmp_path):
@@ -122,12 +116,13 @@ def test_other_manifests(tmp_path, text, message):
 
 
 @pytest.mark.parametrize("name", ["assignments", "clusters", "images"])
-def test_tables_that_are_missing_or_broken(small_run, name):
+def test_tables_that_are_missing_or_broken(small_run, seal, name):
     path = small_run.directory / f"{name}.parquet"
     table, content = pq.read_table(path), path.read_bytes()
     message = rf"{name}.parquet is missing or damaged .*again"
 
     def is_refused():
+        seal(small_run.directory)
         with pytest.raises(InputError, match=message):
             open_run(small_run.directory)
 
@@ -157,9 +152,10 @@ def test_a_flipped_bit_in_a_table_is_noticed(small_run, name):
         getattr(run, name)
 
 
-def test_further_columns_are_kept(small_run):
+def test_further_columns_are_kept(small_run, seal):
     path = small_run.directory / "clusters.parquet"
     pq.write_table(pq.read_table(path).append_column("colour", pa.array(["r", "g", "b"])), path)
+    seal(small_run.directory)
     assert open_run(small_run.directory).clusters["colour"].to_pylist() == ["r", "g", "b"]
 
 
@@ -177,14 +173,15 @@ def test_arrays_are_never_unpickled(small_run):
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
-def test_a_broken_graph(small_run, part):
+def test_a_broken_graph(small_run, seal, part):
     path = small_run.directory / f"arrays/graph_{part}.npy"
     np.save(path, np.load(path) + 1000)
+    seal(small_run.directory)
     with pytest.raises(InputError, match="missing or damaged"):
-        small_run.graph()
+        open_run(small_run.directory).graph()
 
 
-def test_a_run_that_was_replaced_says_so(small_run, make_run):
+def test_a_run_that_was_replaced_says_so(small_run, make_run, seal):
     opened = open_run(small_run.directory)
     assert opened.labels[0] == 0
     mapped = opened.array("features")
@@ -196,7 +193,7 @@ def test_a_run_that_was_replaced_says_so(small_run, make_run):
         _ = opened.clusters
     with pytest.raises(InputError, match="written anew"):
         opened.array("features")
-    edit_manifest(small_run, status="running")
+    seal(small_run.directory, status="running")
     with pytest.raises(InputError, match="unfinished"):
         open_run(small_run.directory)
 

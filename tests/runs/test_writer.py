@@ -22,6 +22,7 @@ from nouncut import __version__
 from nouncut.compute.files import temporary_path
 from nouncut.errors import InputError, NouncutError, OutputError
 from nouncut.runs.manifest import encode_manifest
+from nouncut.runs.renames import write_names
 from nouncut.runs.run import open_run
 from nouncut.runs.writer import RunContents, RunWriter, write_array
 
@@ -70,6 +71,7 @@ def test_a_manifest_is_strict_json():
         raise AssertionError(constant)
 
     read = json.loads(encode_manifest(odd).decode("utf-8"), parse_constant=refuse)
+    assert len(read.pop("checksum")) == 32
     assert read == {
         "nan": None,
         "list": [None, 0.5, 3, [1, 2]],
@@ -172,7 +174,7 @@ def test_other_manifests_are_not_written_over(tmp_path, manifest, message):
 def test_arrays_behind_a_link_are_not_deleted(small_run, tmp_path):
     shutil.move(small_run.directory / "arrays", tmp_path / "elsewhere")
     (small_run.directory / "arrays").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match=r"arrays is a link. .*`output`"):
+    with pytest.raises(OutputError, match=r"arrays is a link or a device. .*`output`"):
         RunWriter(small_run.directory).__enter__()
     assert len(list((tmp_path / "elsewhere").iterdir())) == 5
 
@@ -246,8 +248,8 @@ def test_files_that_may_not_grow(small_run, contents, n_bytes):
 
 
 def test_a_full_disk(contents, small_disk):
-    first = replace(contents, arrays={"features": np.zeros(5000)})
-    second = replace(contents, arrays={"features": np.ones(5000)})
+    first = replace(contents, arrays={"features": np.zeros((24, 200))})
+    second = replace(contents, arrays={"features": np.ones((24, 200))})
     directory = small_disk / "run"
     with RunWriter(directory) as writer:
         writer.finish(first)
@@ -287,3 +289,50 @@ def test_arrays_survive(array, is_transposed):
         assert read.dtype == original.dtype
         assert read.shape == original.shape
         assert read.tobytes() == original.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_lock_that_is_none_is_not_written_to(small_run, tmp_path, kind):
+    (tmp_path / "precious").write_text("mine")
+    lock = small_run.directory / "run.lock"
+    lock.unlink(missing_ok=True)
+    if kind == "link":
+        lock.symlink_to(tmp_path / "precious")
+    else:
+        os.mkfifo(lock)
+    with pytest.raises(OutputError, match=r"run.lock is a link or a device. .*`output`"):
+        RunWriter(small_run.directory).__enter__()
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["names of another run", "not JSON"])
+def test_names_of_another_run_are_set_aside(small_run, contents, content):
+    write_names(small_run.directory, {"id": "another"}, {0: "My dogs"})
+    names = small_run.directory / "names.json"
+    if content == "not JSON":
+        names.write_text("{")
+    kept = names.read_bytes()
+    with RunWriter(small_run.directory) as writer:
+        run = writer.finish(contents)
+    assert run.new_names == {}
+    assert not names.exists()
+    assert (small_run.directory / "earlier-names.json").read_bytes() == kept
+
+
+def test_a_manifest_that_waits_may_be_crafted(small_run):
+    waiting = {"format": 1, "status": "complete", "id": "x", "arrays": ["../../secret"]}
+    path = small_run.directory / "complete-manifest.json.1.nouncut-new"
+    path.write_text(json.dumps(waiting))
+    (small_run.directory / "manifest.json").write_text(json.dumps(waiting | {"status": "running"}))
+    with RunWriter(small_run.directory):
+        assert not path.exists()
+    with pytest.raises(InputError, match="'arrays' is not what it should be"):
+        open_run(small_run.directory)
+
+
+def test_a_damaged_manifest_can_be_replaced(small_run, contents):
+    path = small_run.directory / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"n_images": 24', b'"n_images": 25'))
+    with RunWriter(small_run.directory) as writer:
+        writer.start({})
+        assert len(writer.finish(contents).images) == 25

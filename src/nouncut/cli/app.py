@@ -12,6 +12,7 @@ from nouncut import __version__
 from nouncut.cli.ablate import ablate
 from nouncut.cli.bench import bench
 from nouncut.cli.cache import cache
+from nouncut.cli.check import check
 from nouncut.cli.cluster import cluster
 from nouncut.cli.demo import demo
 from nouncut.cli.exit_codes import HELP, explained_errors
@@ -32,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (cluster, predict, explain, export, report, demo, models, bench, ablate):
+for command in (cluster, predict, explain, export, report, check, demo, models, bench, ablate):
     app.command()(command)
 app.add_typer(cache, name="cache")
 

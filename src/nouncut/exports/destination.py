@@ -11,6 +11,9 @@ from typing import BinaryIO
 
 from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.errors import OutputError, printable_path
+from nouncut.runs.checksums import is_link
+
+_EXPORTS_FOLDER = "exports"
 
 
 def check_export_file(path: Path, *, overwrite: bool = False) -> None:
@@ -47,6 +50,18 @@ def make_export_folder(path: Path) -> None:
     """Make the folder that an export adds files to."""
     with explained_writing("the export", path, "choose another `output`"):
         path.mkdir(parents=True, exist_ok=True)
+
+
+def default_destination(directory: Path, name: str) -> Path:
+    """Return a path in the folder ``exports`` of a run; refuse one behind a link."""
+    path = directory / _EXPORTS_FOLDER / name
+    for part in (path.parent, path):
+        if is_link(part):
+            raise OutputError(
+                f"{printable_path(part)} is a link, and nothing is written through links in a run. "
+                "Remove the link, or choose an `output`."
+            )
+    return path
 
 
 def make_folders(folder: Path, root: Path) -> None:

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.sparse import csr_array
 
-from nouncut.compute.threads import count_threads
+from nouncut.compute.threads import count_threads, run_tasks
 from nouncut.errors import ImageError, OutputError, printable_path
 from nouncut.exports.destination import export_file
 from nouncut.exports.result import ExportResult
-from nouncut.images.read_ahead import load_ahead
 from nouncut.images.thumbnails import encode_thumbnail
+from nouncut.runs.originals import open_original
+from nouncut.runs.tables import real_paths
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -54,7 +54,7 @@ def export_embedding_atlas(
         export_file(destination, overwrite=overwrite) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        thumbnails = _thumbnails(run.paths(), thumbnail_size, problems)
+        thumbnails = _thumbnails(run.images.slice(0, table.num_rows), thumbnail_size, problems)
         for batch in _batches(run, table, schema, thumbnails):
             writer.write_table(batch)
     hint = shlex.join(["embedding-atlas", printable_path(destination), *sum(columns.items(), ())])
@@ -107,16 +107,18 @@ def _nearest(graph: csr_array, row: int, strongest: float) -> dict[str, NDArray[
 
 
 def _thumbnails(
-    paths: list[Path], size: int, problems: list[str]
+    images: pa.Table, size: int, problems: list[str]
 ) -> Iterator[dict[str, bytes] | None]:
-    def encode(image: Image.Image) -> bytes:
-        return encode_thumbnail(image, size)
+    def make(original: tuple[Path, str | None]) -> bytes | ImageError:
+        try:
+            return encode_thumbnail(open_original(*original, min_side=size), size)
+        except ImageError as error:
+            return error
 
-    n_threads = count_threads(-1)
-    loaded = load_ahead(paths, encode, n_threads=n_threads, ahead=4 * n_threads, min_side=size)
-    for _, result in loaded:
-        if isinstance(result, ImageError):
-            problems.append(str(result))
-            yield None
-        else:
-            yield {"bytes": result}
+    for start in range(0, images.num_rows, _BATCH_ROWS):
+        batch = images.slice(start, _BATCH_ROWS)
+        originals = zip(real_paths(batch), batch["hash"].to_pylist(), strict=True)
+        for made in run_tasks(make, originals, count_threads(-1)):
+            if isinstance(made, ImageError):
+                problems.append(str(made))
+            yield None if isinstance(made, ImageError) else {"bytes": made}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ParameterError
+from nouncut.exports.destination import default_destination
 from nouncut.exports.embedding_atlas import export_embedding_atlas
 from nouncut.exports.fiftyone import DATA, LABELS, export_fiftyone
 from nouncut.exports.result import ExportResult
@@ -23,8 +24,6 @@ from nouncut.exports.xmp import export_xmp, plan_sidecars
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
-
-_EXPORTS_FOLDER = "exports"
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,12 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
     >>> from nouncut.exports.registry import export_run
     >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
     >>> from nouncut.runs.writer import RunContents, RunWriter
-    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "confidence": 0.9}]
+    >>> row = {"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}
+    >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
     ...     manifest={"source_kind": "images"},
-    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
-    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     assignments=pa.Table.from_pylist([row], schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
     ...     images=images_table(["/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
@@ -102,7 +102,7 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
     ...     print(exported.path.read_text())
     exports/assignments.csv
     path,cluster,name,confidence,second_cluster,second_name,second_confidence,outlier
-    /pets/rex.jpg,0,dog,0.9,,,,
+    /pets/rex.jpg,0,dog,,,,,false
     """
     export = _find(to, options)
     return export.write(run, _destination(run, export, output), **options)
@@ -132,4 +132,4 @@ def _find(to: str, options: dict[str, Any]) -> Export:
 
 
 def _destination(run: Run, export: Export, output: AnyPath | None) -> Path:
-    return run.directory / _EXPORTS_FOLDER / export.file_name if output is None else Path(output)
+    return default_destination(run.directory, export.file_name) if output is None else Path(output)

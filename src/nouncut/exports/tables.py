@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Spreadsheets evaluate cells that begin like this; in East Asian settings, full-width signs too.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+# Terminals obey such characters when the table is shown there; CSV has no escapes of its own.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BATCH_ROWS = 8192
 
 
@@ -72,7 +75,8 @@ def _write_csv(table: pa.Table, file: BinaryIO) -> None:
 
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+        text = _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", value)
+        return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
     if isinstance(value, bool):
         return "true" if value else "false"
     return value

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from nouncut.compute.file_names import DistinctNames
 from nouncut.compute.files import atomic_file, explained_writing
-from nouncut.errors import OutputError, ParameterError, describe_error, printable_path
+from nouncut.errors import (
+    ImageError,
+    OutputError,
+    ParameterError,
+    describe_error,
+    printable_path,
+)
 from nouncut.exports.destination import make_export_folder, make_folders
 from nouncut.exports.result import ExportResult, require_image_files
+from nouncut.runs.originals import check_content, check_original
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -52,6 +59,7 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     if link not in get_args(Link):
         raise ParameterError(f"`link` must be one of {', '.join(get_args(Link))}, not {link!r}.")
     plan = plan_tree(run, destination)
+    sources, contents = run.manifest.get("source") or [], run.images["hash"].to_pylist()
     if link == "copy":
         _check_space(plan, destination)
     make_export_folder(destination)
@@ -59,14 +67,17 @@ def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> Expor
     n_written = n_kept = 0
     problems = []
     with explained_writing("the images", destination, "choose another `output`"):
-        for source, target in plan:
+        for (source, target), content in zip(plan, contents, strict=False):
             try:
                 make_folder(target.parent)
                 if _is_there(source, target):
                     n_kept += 1
                 else:
-                    _add(source, target, link)
+                    check_original(source, sources)
+                    _add(source, target, link, content)
                     n_written += 1
+            except ImageError as error:
+                problems.append(str(error))
             except OSError as error:
                 if error.errno in _DISK_ERRORS:
                     raise
@@ -87,9 +98,9 @@ def _is_there(source: Path, target: Path) -> bool:
     raise FileExistsError(errno.EEXIST, "another file is there", str(target))
 
 
-def _add(source: Path, target: Path, link: Link) -> None:
+def _add(source: Path, target: Path, link: Link, content: str | None) -> None:
     try:
-        _ADDERS[link](source, target)
+        _ADDERS[link](source, target, content)
     except OSError as error:
         is_denied = getattr(error, "winerror", None) == _WINDOWS_PRIVILEGE_NOT_HELD
         if link != "copy" and (error.errno in _LINK_ERRORS or is_denied):
@@ -101,15 +112,24 @@ def _add(source: Path, target: Path, link: Link) -> None:
         raise
 
 
-def _copy(source: Path, target: Path) -> None:
+def _symlink(source: Path, target: Path, content: str | None) -> None:
+    target.symlink_to(source.absolute())
+
+
+def _hardlink(source: Path, target: Path, content: str | None) -> None:
+    os.link(source.resolve(), target)
+
+
+def _copy(source: Path, target: Path, content: str | None) -> None:
     with atomic_file(target, replace=False, sync=False) as file:
         # By name: it also copies the times and permissions.
         shutil.copy2(source, file.name)
+        check_content(file.name, source, content)
 
 
-_ADDERS: dict[Link, Callable[[Path, Path], None]] = {
-    "symlink": lambda source, target: target.symlink_to(source.absolute()),
-    "hardlink": lambda source, target: os.link(source.resolve(), target),
+_ADDERS: dict[Link, Callable[[Path, Path, str | None], None]] = {
+    "symlink": _symlink,
+    "hardlink": _hardlink,
     "copy": _copy,
 }
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from nouncut.compute.files import atomic_file
-from nouncut.errors import describe_error, printable_path
+from nouncut.errors import ImageError, describe_error, printable_path
 from nouncut.exports.destination import make_export_folder, make_folders
 from nouncut.exports.result import ExportResult, require_image_files
+from nouncut.runs.originals import check_original
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -61,7 +63,7 @@ def plan_sidecars(run: Run, destination: Path, *, beside: bool = False) -> list[
     require_image_files(run, "xmp")
     images = run.paths()
     if beside:
-        return [(image, image.with_name(f"{image.name}.xmp")) for image in images]
+        return [(image, Path(f"{image}.xmp")) for image in images]
     root = _common_folder(images)
     return [(image, _mirrored(image, root, destination)) for image in images]
 
@@ -70,6 +72,7 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
     """Write the sidecars that are missing; existing ones are neither overwritten nor merged."""
     plan = plan_sidecars(run, destination, beside=beside)
     contents = [sidecar(name, f"cluster {number}") for number, name in enumerate(run.names)]
+    sources = run.manifest.get("source") or []
     if not beside:
         make_export_folder(destination)
     make_folder = cache(partial(make_folders, root=destination))
@@ -77,7 +80,9 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
     problems = []
     for (image, target), cluster in zip(plan, run.labels, strict=True):
         try:
-            if not beside:
+            if beside:
+                _check_there(image, sources)
+            else:
                 make_folder(target.parent)
             existing = _existing_sidecar(image, target, beside)
             if existing is None:
@@ -85,8 +90,10 @@ def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportRe
                 n_written += 1
                 continue
             n_kept += 1
-            if existing != target or existing.read_bytes() != contents[cluster]:
+            if existing != target or not _holds(existing, contents[cluster]):
                 problems.append(f"{printable_path(existing)}: kept as it was")
+        except ImageError as error:
+            problems.append(str(error))
         except OSError as error:
             problems.append(f"{printable_path(target)}: {describe_error(error)}")
     hint = "" if beside else _copy_hint(plan, destination)
@@ -97,29 +104,47 @@ def _common_folder(images: list[Path]) -> str | None:
     # Unlike `Run.common_folder`, it keeps bytes that are not text, and resolves "..", which would
     # lead out of the mirror.
     try:
-        return os.path.commonpath([os.path.abspath(image.parent) for image in images])
+        return os.path.commonpath([os.path.dirname(_absolute(image)) for image in images])
     except ValueError:
         return None
 
 
+def _absolute(image: Path) -> str:
+    path = os.path.abspath(image)
+    # POSIX keeps two slashes at the beginning, which mean one everywhere but on network drives of
+    # some old systems, and share no folder with paths that begin with one.
+    return f"/{path.lstrip('/')}" if os.sep == "/" else path
+
+
 def _mirrored(image: Path, root: str | None, destination: Path) -> Path:
-    path = Path(os.path.abspath(image))
+    path = Path(_absolute(image))
     if root is None:
         drive = re.sub(r"\W+", "_", path.drive).strip("_")
         inside = Path(drive, *path.parts[1:])
     else:
         inside = path.relative_to(root)
-    return destination / inside.with_name(f"{inside.name}.xmp")
+    return destination / f"{inside}.xmp"
+
+
+def _check_there(image: Path, sources: list[str]) -> None:
+    if not image.exists():
+        raise FileNotFoundError(errno.ENOENT, "the image no longer exists")
+    check_original(image, sources)
 
 
 def _existing_sidecar(image: Path, target: Path, beside: bool) -> Path | None:
     if not beside:
         return target if os.path.lexists(target) else None
-    if not image.exists():
-        raise FileNotFoundError(errno.ENOENT, "the image no longer exists")
     # Programs that prefer IMG.jpg.xmp would ignore an existing IMG.xmp from then on.
-    names = (target, image.with_suffix(".xmp"))
+    names = (target, Path(f"{os.path.splitext(image)[0]}.xmp"))
     return next((path for path in names if os.path.lexists(path)), None)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    # Reading a device or a pipe might never end.
+    state = path.lstat()
+    is_alike = stat.S_ISREG(state.st_mode) and state.st_size == len(content)
+    return is_alike and path.read_bytes() == content
 
 
 def _write(target: Path, content: bytes) -> None:

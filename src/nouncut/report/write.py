@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +14,15 @@ from nouncut.report.page import Page, describe_run
 from nouncut.report.reasons import reasons_data
 from nouncut.report.render import render_page
 from nouncut.report.script_data import file_blocks, report_data, thumbnail_blocks
+from nouncut.report.thumbnail_files import (
+    THUMBNAILS,
+    folders_beside,
+    link_known,
+    make_folder,
+    remove_left_behind,
+    remove_unusable,
+)
 from nouncut.runs.run import Run
-
-THUMBNAILS = "report-thumbnails"
 
 _STAGE = "making thumbnails"
 # A page opened from a disk has no origin, so 'self' alone would block the thumbnails beside it.
@@ -70,13 +75,13 @@ def write_report(
     >>> from nouncut.runs.writer import RunContents, RunWriter
     >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
-    ...     manifest={"source": ["/home/me/pets"]},
+    ...     manifest={"source": ["/me/pets"]},
     ...     assignments=pa.Table.from_pylist(
-    ...         [{"path": "/home/me/pets/rex.jpg", "cluster": 0, "outlier": False}],
+    ...         [{"path": "/me/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}],
     ...         schema=ASSIGNMENTS_SCHEMA,
     ...     ),
     ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
-    ...     images=images_table(["/home/me/pets/rex.jpg"]),
+    ...     images=images_table(["/me/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
     ...     report = write_report(writer.finish(contents), names={0: "My dogs"})
@@ -92,9 +97,11 @@ def write_report(
         explained_writing("the report", run.directory, remedy),
         atomic_file(run.report) as file,
     ):
+        began = os.fstat(file.fileno()).st_mtime_ns
         for piece in _pieces(run, page, thumbnails):
             # A manifest from elsewhere may hold lone surrogates, which UTF-8 cannot encode.
             file.write(piece.encode("utf-8", "replace"))
+        remove_left_behind(run.directory, began)
     return run.report
 
 
@@ -102,8 +109,8 @@ class _ThumbnailMaker:
     """Makes the thumbnails of a report and reports progress over all of them."""
 
     def __init__(self, run: Run, page: Page, progress: Progress | None, n_jobs: int | None) -> None:
-        self.folder, self.plan, self.n_jobs = run.directory / THUMBNAILS, page.plan, n_jobs
-        self.known_folders = _thumbnails_beside(run.directory)
+        self.directory, self.plan, self.n_jobs = run.directory, page.plan, n_jobs
+        self.known_folders = folders_beside(run.directory)
         self.progress = progress
         self.shown_originals = {
             row: Original(image.path, image.content)
@@ -114,26 +121,28 @@ class _ThumbnailMaker:
 
     def shown(self) -> dict[int, Thumbnail]:
         """Make the large thumbnails of the images that the page shows."""
-        made = self._make(self.shown_originals, self.plan.side)
+        made = self._make(self.shown_originals, self.plan.side, is_embedded=True)
         self._report(len(made))
         return made
 
     def small(self, originals: dict[int, Original], n_images: int) -> dict[int, Thumbnail]:
         """Make the small thumbnails of a block of `n_images` images."""
-        made = self._make(originals, self.plan.small_side)
+        made = self._make(originals, self.plan.small_side, is_embedded=self.plan.is_inline)
         self._report(n_images)
         return made
 
-    def _make(self, originals: dict[int, Original], side: int) -> dict[int, Thumbnail]:
+    def _make(
+        self, originals: dict[int, Original], side: int, *, is_embedded: bool
+    ) -> dict[int, Thumbnail]:
         if not originals:
             return {}
         wanted = {f"{original.content}.webp" for original in originals.values()}
-        _link_known(
-            wanted, [folder / str(side) for folder in self.known_folders], self.folder / str(side)
-        )
+        folder = make_folder(self.directory, side)
+        link_known(wanted, [known / str(side) for known in self.known_folders], folder)
+        remove_unusable(wanted, folder, side, decode=is_embedded)
         return make_thumbnails(
             originals,
-            self.folder,
+            folder.parent,
             side,
             # The last call, with all done, is left to the callers: they know the block's size.
             progress=lambda stage, done, total: self._report(0, done % total),
@@ -144,34 +153,6 @@ class _ThumbnailMaker:
         self.done += n_done
         if self.progress is not None and n_done + n_under_way:
             self.progress(_STAGE, self.done + n_under_way, self.total)
-
-
-def _thumbnails_beside(directory: Path) -> list[Path]:
-    """Return the thumbnails of other runs in the same folder: often runs of the same images."""
-    found = directory.absolute().parent.glob(f"*/{THUMBNAILS}")
-    return [folder for folder in sorted(found) if folder.parent != directory.absolute()]
-
-
-def _link_known(wanted: set[str], sources: Iterable[Path], folder: Path) -> None:
-    """Link the thumbnails that other folders have and this one lacks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = wanted - _file_names(folder)
-    for source in sources:
-        if not missing:
-            return
-        known = missing & _file_names(source)
-        for name in known:
-            # Some drives have no links: the thumbnail is then made again.
-            with suppress(OSError):
-                os.link(source / name, folder / name)
-        missing -= known
-
-
-def _file_names(folder: Path) -> set[str]:
-    try:
-        return {entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
-    except OSError:
-        return set()
 
 
 def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:

@@ -18,7 +18,11 @@ ARRAYS = "arrays"
 ARRAY_SUFFIX = ".npy"
 TABLE_SUFFIX = ".parquet"
 
-_ARRAY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_ARRAY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+class DamagedRunError(InputError):
+    """A file of a run that is missing, damaged, or not what a run has."""
 
 
 def table_path(directory: Path, name: str) -> Path:
@@ -26,9 +30,14 @@ def table_path(directory: Path, name: str) -> Path:
     return directory / f"{name}{TABLE_SUFFIX}"
 
 
+def is_array_name(name: str) -> bool:
+    """Return whether an array may have a name."""
+    return _ARRAY_NAME.fullmatch(name) is not None
+
+
 def array_path(directory: Path, name: str) -> Path:
     """Return the path of an array."""
-    if not _ARRAY_NAME.fullmatch(name):
+    if not is_array_name(name):
         raise ValueError(
             f"{name!r} cannot be the name of an array: use a letter, then letters, digits and "
             "underscores."
@@ -50,9 +59,9 @@ def explained(directory: Path) -> AbstractContextManager[None]:
     return explained_writing("the run", directory, "choose another folder with `output`")
 
 
-def damaged(path: Path, reason: str) -> InputError:
+def damaged(path: Path, reason: str) -> DamagedRunError:
     """Return the error for a file of a finished run that cannot be read."""
-    return InputError(
+    return DamagedRunError(
         f"{printable_path(path)} is missing or damaged ({' '.join(reason.split())}). Run the "
         "command that made the run again."
     )

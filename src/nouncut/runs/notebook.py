@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from PIL import Image
 
-from nouncut.compute.threads import count_threads
+from nouncut.compute.threads import count_threads, run_tasks
 from nouncut.errors import ImageError
-from nouncut.images.read_ahead import load_ahead
 from nouncut.images.thumbnails import encode_thumbnail
+from nouncut.runs.originals import open_original
 from nouncut.runs.tables import real_paths
 
 MAX_CLUSTERS = 20
@@ -34,9 +33,7 @@ def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> 
     n_pictures = PICTURES_PER_CLUSTER if has_pictures else 0
     typical = [(cluster["exemplars"] or [])[:n_pictures] for cluster in shown]
     rows = [row for part in typical for row in part]
-    pictures = dict(
-        zip(rows, _pictures(real_paths(images.take(pa.array(rows, pa.int64())))), strict=True)
-    )
+    pictures = dict(zip(rows, _pictures(images.take(pa.array(rows, pa.int64()))), strict=True))
     body = "".join(
         _table_row(cluster, [pictures[row] for row in part])
         for cluster, part in zip(shown, typical, strict=True)
@@ -59,17 +56,17 @@ def _table_row(cluster: dict[str, Any], pictures: Sequence[str]) -> str:
     )
 
 
-def _pictures(paths: Sequence[Path]) -> list[str]:
+def _pictures(images: pa.Table) -> list[str]:
     """Return an element for every image."""
-    threads = count_threads(-1)
-    # Decoded at twice the size, so that shrinking still smooths.
-    opened = load_ahead(
-        paths, _inline, n_threads=threads, ahead=2 * threads, min_side=2 * PICTURE_SIDE
-    )
-    return [_EMPTY_BOX if isinstance(html, ImageError) else html for _, html in opened]
+    originals = zip(real_paths(images), images["hash"].to_pylist(), strict=True)
+    return run_tasks(lambda original: _picture(*original), originals, count_threads(-1))
 
 
-def _inline(picture: Image.Image) -> str:
-    jpeg = encode_thumbnail(picture, PICTURE_SIDE)
+def _picture(path: Path, content: str | None) -> str:
+    try:
+        # Decoded at twice the size, so that shrinking still smooths.
+        jpeg = encode_thumbnail(open_original(path, content, 2 * PICTURE_SIDE), PICTURE_SIDE)
+    except ImageError:
+        return _EMPTY_BOX
     source = f"data:image/jpeg;base64,{b64encode(jpeg).decode()}"
     return f'<img style="{_BOX};object-fit:contain" src="{source}" alt="">'

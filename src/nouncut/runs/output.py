@@ -14,6 +14,7 @@ from nouncut import __version__
 from nouncut.compute.file_names import safe_name
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, OutputError, printable_path
+from nouncut.runs.check import check_run
 from nouncut.runs.directory import MANIFEST, explained, foreign_names
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.manifest import read_manifest
@@ -75,7 +76,8 @@ def earlier_run(directory: Path, content: str, n_encoded: int = 0) -> Run | None
         run = open_run(directory)
     except InputError:
         return None
-    if run.manifest.get("content") != content:
+    # A damaged run is made again.
+    if run.manifest.get("content") != content or check_run(directory).problems:
         return None
     return replace(run, manifest=run.manifest | {"n_encoded": n_encoded})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +15,14 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.rows import Projection, unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.errors import InputError, printable_path
+from nouncut.errors import InputError, NouncutError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
 from nouncut.method.membership import Membership, cluster_membership
 from nouncut.runs.collection import Collection, collect_features, familiar_rows
 from nouncut.runs.contents import membership_columns
+from nouncut.runs.directory import MANIFEST, array_path, damaged
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.run import Run
@@ -37,6 +39,14 @@ from nouncut.store.store import FeatureStore
 PREDICTIONS_SCHEMA = ASSIGNMENTS_SCHEMA.remove(
     ASSIGNMENTS_SCHEMA.get_field_index("outlier")
 ).append(pa.field("unseen", pa.bool_()))
+
+_REQUIRED_ARRAYS = {
+    "model_images",
+    "model_degrees",
+    "model_weights",
+    "model_eigenvectors",
+    "model_centers",
+}
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ def predict_images(
     True
     """
     looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
-    settings = Settings(model=run.manifest["model"]["name"] or "auto", looks=looks or None)
+    settings = Settings(model=_field(run, "model")["name"] or "auto", looks=looks or None)
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
     queries = _read_queries(run, as_paths(paths), job)
     found = _place(run, queries, job)
@@ -118,10 +128,17 @@ def predict_images(
     )
     columns = membership_columns(found, np.array(run.names, dtype=object)) | {
         "path": path_texts(queries.images.paths),
-        "unseen": known_kind < run.manifest["least_familiarity"],
+        "unseen": known_kind < _field(run, "least_familiarity"),
     }
     table = table_of(columns, PREDICTIONS_SCHEMA)
     return Prediction(queries.images.paths, table, queries.images.skipped)
+
+
+def _field(run: Run, name: str) -> Any:
+    """Return a field of the manifest that predictions need."""
+    if run.manifest.get(name) is None:
+        raise damaged(run.directory / MANIFEST, f"it has no {name!r}")
+    return run.manifest[name]
 
 
 def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
@@ -133,7 +150,12 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
     if encoding := start_encoding(images, chosen, looks, job):
         images = encoding.finish()
     views = [_view(run, f"view_{number}") for number in range(max(1, len(looks)))]
-    queries = collect_features(source, images, chosen, views)
+    try:
+        queries = collect_features(source, images, chosen, views)
+    except NouncutError:
+        raise
+    except ValueError as error:
+        raise damaged(array_path(run.directory, "view_0_basis"), str(error)) from error
     by_words = _view(run, "view")
     if by_words and queries.semantic is not None:
         return replace(queries, visual=by_words(unit_rows(queries.semantic)))
@@ -156,10 +178,10 @@ def _view(run: Run, name: str) -> Projection | None:
 
 def _check_versions(run: Run, versions: list[str]) -> None:
     """Raise if the models are not those of the run."""
-    models = [run.manifest["model"], *(run.manifest.get("looks") or ())]
-    known = [model for model in models if model["fingerprint"]]
+    models = [_field(run, "model"), *(run.manifest.get("looks") or ())]
+    known = [model for model in models if model.get("fingerprint")]
     if versions != [model["fingerprint"] for model in known]:
-        names = " and ".join(model["name"] for model in known) or "a model"
+        names = " and ".join(str(model["name"]) for model in known) or "a model"
         raise InputError(
             f"{printable_path(run.directory)} was made with another version of {names}, "
             "whose features cannot be compared with this one's. Cluster the images again."
@@ -169,8 +191,9 @@ def _check_versions(run: Run, versions: list[str]) -> None:
 def _place(run: Run, queries: Collection, job: Job) -> Membership:
     """Return the clusters of new images; nothing is fitted again."""
     has_nouns = run.has_array("model_noun_features")
+    names = (name for name in MODEL_ARRAYS if name in _REQUIRED_ARRAYS or run.has_array(name))
     model = NTKSpectralClustering.from_arrays(
-        {name: run.array(name) for name in MODEL_ARRAYS if run.has_array(name)},
+        {name: run.array(name) for name in names},
         run.array("features"),
         run.array("semantic") if has_nouns else None,
         run.array("embedding"),
@@ -182,5 +205,5 @@ def _place(run: Run, queries: Collection, job: Job) -> Membership:
         embedding,
         model.cluster_centers_,
         labels=labels,
-        temperature=run.manifest["membership_temperature"],
+        temperature=_field(run, "membership_temperature"),
     )

@@ -4,12 +4,14 @@ The report saves them as a small JSON file::
 
     {"format": 1, "run": "0f3a...", "names": {"0": "My cats", "3": "Holidays"}}
 
-``run`` is the id of the run that they belong to, and optional.
+``run`` is the id of the run that they belong to, and optional. The file in a run directory also has
+a ``checksum`` of the names.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,15 @@ from typing import Any
 import pyarrow as pa
 
 from nouncut.compute.files import AnyPath, atomic_file
-from nouncut.errors import InputError, printable_path
+from nouncut.errors import InputError, describe_error, printable_path
+from nouncut.runs.checksums import open_inside, short_digest
 from nouncut.runs.directory import explained
+from nouncut.runs.manifest_fields import CHECKSUM
 from nouncut.runs.tables import unicode_text
 
-NAMES = "names.json"
+NAMES, EARLIER_NAMES = "names.json", "earlier-names.json"
 FORMAT = 1
+_MOST_BYTES = 64 * 2**20
 
 # Columns of cluster numbers, and the columns of their names.
 _NAMED = (("cluster", "name"), ("second_cluster", "second_name"))
@@ -31,6 +36,13 @@ _NAMED = (("cluster", "name"), ("second_cluster", "second_name"))
 def read_names(file: AnyPath, manifest: Mapping[str, Any] | None = None) -> dict[int, str]:
     """Read names by cluster number, and check that they suit the run of a manifest."""
     saved, names = _read(Path(file))
+    return _suitable(file, saved, names, manifest)
+
+
+def _suitable(
+    file: AnyPath, saved: object, names: dict[int, str], manifest: Mapping[str, Any] | None
+) -> dict[int, str]:
+    """Return names if they suit the run of a manifest."""
     if manifest is None:
         return names
     shown = printable_path(file)
@@ -50,10 +62,25 @@ def read_names(file: AnyPath, manifest: Mapping[str, Any] | None = None) -> dict
 
 def saved_names(directory: Path, manifest: Mapping[str, Any]) -> dict[int, str]:
     """Return the names saved in a run directory; none if they belong to an earlier run."""
-    file = directory / NAMES
-    if not file.is_file() or not _is_of(_read(file)[0], manifest):
+    path = directory / NAMES
+    if not os.path.lexists(path):
         return {}
-    return read_names(file, manifest)
+    with open_inside(path, directory) as file:
+        content = file.read(_MOST_BYTES + 1)
+    saved, names = _parse(content, path)
+    return _suitable(path, saved, names, manifest) if _is_of(saved, manifest) else {}
+
+
+def set_aside_names(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Rename saved names that do not suit a new run, so that they are neither used nor lost."""
+    try:
+        path = directory / NAMES
+        with open_inside(path, directory) as file:
+            is_usable = _is_of(_parse(file.read(_MOST_BYTES + 1), path)[0], manifest)
+    except InputError:
+        is_usable = False
+    if not is_usable and os.path.lexists(path):
+        os.replace(path, directory / EARLIER_NAMES)
 
 
 def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int, str]) -> None:
@@ -64,11 +91,9 @@ def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int
 
 def encode_names(manifest: Mapping[str, Any], names: Mapping[int, str]) -> bytes:
     """Return names of a run's clusters as JSON in UTF-8."""
-    content = {
-        "format": FORMAT,
-        "run": manifest.get("id"),
-        "names": {str(number): unicode_text(name) for number, name in sorted(names.items())},
-    }
+    given = {str(number): unicode_text(name) for number, name in sorted(names.items())}
+    content = {"format": FORMAT, "run": manifest.get("id"), "names": given}
+    content[CHECKSUM] = _checksum(content)
     return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
@@ -113,20 +138,38 @@ def _without_doubt(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
 
 
 def _read(file: Path) -> tuple[object, dict[int, str]]:
-    """Return the id of the run that names were saved from, and the names."""
+    """Return the id of the run that names were saved from, and the names.
+
+    A person may have edited the file, so its checksum does not count.
+    """
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise _unusable(printable_path(file), describe_error(error)) from error
+    return _parse(content, file, edited=True)
+
+
+def _parse(content: bytes, file: Path, edited: bool = False) -> tuple[object, dict[int, str]]:
     shown = printable_path(file)
     try:
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
-        raise _unusable(shown, str(reason)) from error
-    if not isinstance(content, dict) or not isinstance(content.get("names"), dict):
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise _unusable(shown, "it is not JSON") from error
+    if not isinstance(found, dict) or not isinstance(found.get("names"), dict):
         raise _unusable(shown, 'it has no "names"')
-    if content.get("format") != FORMAT:
+    if found.get("format") != FORMAT:
         raise _unusable(shown, "its format is not known to this version of nouncut")
-    return content.get("run"), dict(
-        _checked(key, name, shown) for key, name in content["names"].items()
-    )
+    names = found["names"]
+    checked = dict(_checked(key, name, shown) for key, name in names.items())
+    if not edited and CHECKSUM in found and found[CHECKSUM] != _checksum(found):
+        raise _unusable(shown, "its checksum is wrong")
+    return found.get("run"), checked
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in content.items() if name != CHECKSUM}
+    return short_digest(json.dumps(rest, sort_keys=True).encode())
 
 
 def _checked(key: str, name: object, shown: str) -> tuple[int, str]:
@@ -141,7 +184,7 @@ def _checked(key: str, name: object, shown: str) -> tuple[int, str]:
 def _unusable(shown: str, reason: str) -> InputError:
     return InputError(
         f"{shown} cannot be used as cluster names ({reason}). Save the names again with the "
-        "button in the report."
+        "button in the report, or remove the file."
     )
 
 

@@ -17,11 +17,12 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
-from nouncut.runs.directory import ARRAYS, MANIFEST, REPORT, array_path, damaged
+from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
 from nouncut.runs.renames import renamed_table, saved_names
-from nouncut.runs.tables import check_table, read_table, real_paths
+from nouncut.runs.run_files import RunFiles
+from nouncut.runs.tables import real_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -55,11 +56,12 @@ class Run:
     >>> from nouncut.runs.writer import RunContents, RunWriter
     >>> from nouncut.runs.tables import images_table
     >>> from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA
-    >>> rows = [{"path": "/pets/rex.jpg", "cluster": 0, "name": "dog"}]
+    >>> row = {"path": "/pets/rex.jpg", "cluster": 0, "name": "dog", "outlier": False}
+    >>> dog = {"cluster": 0, "name": "dog", "size": 1, "exemplars": [0], "borderline": []}
     >>> contents = RunContents(
     ...     manifest={"source_kind": "images"},
-    ...     assignments=pa.Table.from_pylist(rows, schema=ASSIGNMENTS_SCHEMA),
-    ...     clusters=pa.Table.from_pylist([{"cluster": 0, "name": "dog"}], schema=CLUSTERS_SCHEMA),
+    ...     assignments=pa.Table.from_pylist([row], schema=ASSIGNMENTS_SCHEMA),
+    ...     clusters=pa.Table.from_pylist([dog], schema=CLUSTERS_SCHEMA),
     ...     images=images_table(["/pets/rex.jpg"]),
     ...     arrays={"features": np.ones((1, 4), dtype=np.float32)},
     ... )
@@ -80,19 +82,17 @@ class Run:
     @cached_property
     def assignments(self) -> pa.Table:
         """One row per clustered image: cluster, second choice, and how certain both are."""
-        table = self._unchanged(lambda: read_table(self.directory, "assignments"))
-        return renamed_table(table, self.new_names)
+        return renamed_table(self._table("assignments"), self.new_names)
 
     @cached_property
     def clusters(self) -> pa.Table:
         """One row per cluster, the largest first: its name, size and typical images."""
-        table = self._unchanged(lambda: read_table(self.directory, "clusters"))
-        return renamed_table(table, self.new_names)
+        return renamed_table(self._table("clusters"), self.new_names)
 
     @cached_property
     def images(self) -> pa.Table:
         """One row per file: the clustered ones in the order of `assignments`, then the skipped."""
-        return self._unchanged(lambda: read_table(self.directory, "images"))
+        return self._table("images")
 
     @property
     def labels(self) -> NDArray[np.intp]:
@@ -150,7 +150,8 @@ class Run:
         bool
             True if `array` would return it.
         """
-        return array_path(self.directory, name).is_file()
+        array_path(self.directory, name)  # raises if no array can have the name
+        return name in self._files.array_names
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped into memory and read-only.
@@ -170,14 +171,12 @@ class Run:
         InputError
             If the run has no such array, or if it is damaged.
         """
-        path = array_path(self.directory, name)
-        if not path.is_file():
-            known = sorted(file.stem for file in (self.directory / ARRAYS).glob("*.npy"))
+        if not self.has_array(name):
             raise InputError(
                 f"The run in {printable_path(self.directory)} has no array {name!r}. It has: "
-                f"{', '.join(known) or 'none'}."
+                f"{', '.join(self._files.array_names) or 'none'}."
             )
-        return self._unchanged(lambda: _map_array(path))
+        return self._unchanged(lambda: self._files.array(name))
 
     def map(self) -> NDArray[Any] | None:
         """Return where the images lie on the map.
@@ -284,6 +283,13 @@ class Run:
     def _repr_html_(self) -> str:
         return run_html(self.manifest, self.clusters, self.images)
 
+    @cached_property
+    def _files(self) -> RunFiles:
+        return RunFiles(self.directory, self.manifest)
+
+    def _table(self, name: str) -> pa.Table:
+        return self._unchanged(lambda: self._files.table(name))
+
     def _unchanged(self, read: Callable[[], Read]) -> Read:
         """Read something, unless another run has taken the place of this one in the meantime."""
         try:
@@ -328,37 +334,35 @@ def open_run(directory: AnyPath) -> Run:
     ...         print(str(error).removeprefix(folder))
      is not a run: it has no manifest.json. Pass the directory that a run wrote.
     """
-    place = Path(directory)
-    if place.name in (MANIFEST, REPORT) and not place.is_dir():
-        place = place.parent
-    manifest = read_manifest(place)
-    if manifest["status"] != "complete":
-        raise InputError(
-            f"The run in {printable_path(place)} is unfinished. If it is not being written at the "
-            "moment, run the command again: it goes on where it stopped."
-        )
-    for count in ("n_images", "n_clusters", "n_skipped"):
-        if type(manifest.get(count)) is not int:
-            raise damaged(place / MANIFEST, f"it has no number {count!r}")
+    place = run_directory(directory)
+    manifest = read_finished(place)
     run = Run(place, manifest, saved_names(place, manifest))
-    run._unchanged(lambda: _check_tables(run))
+    run._unchanged(run._files.check)
     return run
 
 
-def _check_tables(run: Run) -> None:
-    n_images, n_clusters = run.manifest["n_images"], run.manifest["n_clusters"]
-    check_table(run.directory, "assignments", n_images)
-    check_table(run.directory, "clusters", n_clusters)
-    check_table(run.directory, "images", n_images + run.manifest["n_skipped"])
+def run_directory(path: AnyPath) -> Path:
+    """Return the run directory that a path names, itself or by its manifest or report."""
+    place = Path(path)
+    is_file = place.name in (MANIFEST, REPORT) and not place.is_dir()
+    return place.parent if is_file else place
+
+
+def read_finished(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a finished run."""
+    manifest = read_manifest(directory)
+    if manifest["status"] != "complete":
+        raise InputError(
+            f"The run in {printable_path(directory)} is unfinished. If it is not being written at "
+            "the moment, run the command again: it goes on where it stopped."
+        )
+    for count in ("n_images", "n_clusters", "n_skipped"):
+        if type(manifest.get(count)) is not int:
+            raise damaged(directory / MANIFEST, f"it has no number {count!r}")
+    if manifest["n_clusters"] > manifest["n_images"]:
+        raise damaged(directory / MANIFEST, "it has more clusters than images")
+    return manifest
 
 
 def _identity(manifest: dict[str, Any]) -> tuple[Any, Any]:
     return manifest.get("id"), manifest["status"]
-
-
-def _map_array(path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, str(error)) from error
-    return array

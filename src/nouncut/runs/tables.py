@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nouncut.compute.files import AnyPath, new_file
+from nouncut.errors import InputError
 from nouncut.images.find import SkippedFile
+from nouncut.runs.checksums import check_file, open_inside
 from nouncut.runs.directory import damaged, table_path
 
 ASSIGNMENTS_SCHEMA = pa.schema(
@@ -115,30 +118,24 @@ def write_table(directory: Path, name: str, table: pa.Table) -> None:
         pq.write_table(table, file, write_page_checksum=True)
 
 
-def read_table(directory: Path, name: str) -> pa.Table:
+def read_table(directory: Path, name: str, checksum: str | None = None) -> pa.Table:
     """Read a table."""
     path = table_path(directory, name)
-    try:
-        # Unlike pq.read_table, this does not import Arrow's data sets, which takes a while.
-        with (
-            path.open("rb") as file,
-            pq.ParquetFile(file, page_checksum_verification=True) as parquet,
-        ):
-            table = parquet.read()
+    with _opened(path, directory) as (file, parquet):
+        check_file(file, path, checksum)
+        # Arrow's threads hold on to the file. If the interpreter ends before they let go of it,
+        # they wait for its lock for ever, and end the process with SIGABRT.
+        table = parquet.read(use_threads=False)
         table.validate(full=True)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise damaged(path, str(error)) from error
     return _with_new_columns(table, SCHEMAS[name])
 
 
-def check_table(directory: Path, name: str, n_rows: int) -> None:
+def check_footer(directory: Path, name: str, n_rows: int) -> None:
     """Raise unless the footer of a table has the right columns and number of rows."""
     path = table_path(directory, name)
-    try:
-        with path.open("rb") as file, pq.ParquetFile(file) as parquet:
-            schema, found = parquet.schema_arrow, parquet.metadata.num_rows
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise damaged(path, str(error)) from error
+    with _opened(path, directory) as (file, parquet):
+        schema, found = parquet.schema_arrow, parquet.metadata.num_rows
+        n_bytes = os.fstat(file.fileno()).st_size
     for field in SCHEMAS[name]:
         if field.name in _NEW_COLUMNS and field.name not in schema.names:
             continue
@@ -146,6 +143,22 @@ def check_table(directory: Path, name: str, n_rows: int) -> None:
             raise damaged(path, f"it has no column {field.name!r} of type {field.type}")
     if found != n_rows:
         raise damaged(path, f"it has {found} rows instead of {n_rows}")
+    # A few bytes can stand for billions of equal rows, but paths differ.
+    if found > n_bytes:
+        raise damaged(path, f"it has {found} rows in {n_bytes} bytes")
+
+
+@contextmanager
+def _opened(path: Path, directory: Path) -> Iterator[tuple[BinaryIO, pq.ParquetFile]]:
+    try:
+        with (
+            open_inside(path, directory) as file,
+            # Unlike pq.read_table, this does not import Arrow's data sets, which takes a while.
+            pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False) as parquet,
+        ):
+            yield file, parquet
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise error if isinstance(error, InputError) else damaged(path, str(error)) from error
 
 
 def _with_new_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -8,9 +8,8 @@ next writer does it first.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from nouncut.compute.files import (
     temporary_path,
 )
 from nouncut.errors import InputError, OutputError, printable_path
+from nouncut.runs.checksums import file_checksum, is_link, open_inside
 from nouncut.runs.directory import (
     ARRAY_SUFFIX,
     ARRAYS,
@@ -42,13 +42,15 @@ from nouncut.runs.directory import (
     LOCK,
     MANIFEST,
     REPORT,
+    DamagedRunError,
     array_path,
     explained,
     foreign_names,
     table_path,
 )
-from nouncut.runs.manifest import encode_manifest, read_manifest
-from nouncut.runs.renames import NAMES, encode_names
+from nouncut.runs.manifest import encode_manifest, parse_manifest, read_manifest
+from nouncut.runs.manifest_fields import FILES
+from nouncut.runs.renames import NAMES, encode_names, set_aside_names
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
 
@@ -113,7 +115,6 @@ class RunWriter:
 
     def finish(self, contents: RunContents) -> Run:
         """Write the run, replacing an earlier one."""
-        manifest = self._described(contents)
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
         tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}
         with explained(self.directory):
@@ -123,6 +124,8 @@ class RunWriter:
                 write_array(path, array)
             for name, table in tables.items():
                 write_table(self.directory, name, table)
+            written = [*arrays, *(table_path(self.directory, name) for name in tables)]
+            manifest = self._described(contents) | {FILES: self._checksums(written)}
             names = [] if contents.names is None else [self.directory / NAMES]
             for path in names:
                 with new_file(path) as file:
@@ -133,7 +136,7 @@ class RunWriter:
             self._sync()
             commit_file(self.directory / MANIFEST)
             self._sync()
-            for path in (*arrays, *(table_path(self.directory, name) for name in tables), *names):
+            for path in (*written, *names):
                 commit_file(path)
             self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
@@ -141,13 +144,13 @@ class RunWriter:
     def _finish_renaming(self) -> None:
         """Rename the rest of a killed writer's files if all of them were on the disk."""
         for complete in self.directory.glob(f"{_COMPLETE}.*{NEW_SUFFIX}"):
-            manifest = _read_json(complete)
-            running = read_manifest(self.directory) if self._has_manifest() else {}
+            manifest = self._read_complete(complete)
+            running = self._manifest()
             # Another id is that of the run before, or of a run whose files were being written.
             if running.get("status") != "running" or running.get("id") != manifest.get("id"):
                 continue
             suffix = complete.name.removeprefix(_COMPLETE)
-            arrays = [array_path(self.directory, name) for name in manifest["arrays"]]
+            arrays = [array_path(self.directory, name) for name in manifest.get("arrays") or ()]
             tables = [table_path(self.directory, name) for name in SCHEMAS]
             for path in (*arrays, *tables, self.directory / NAMES):
                 with suppress(FileNotFoundError):
@@ -156,10 +159,11 @@ class RunWriter:
 
     def _complete(self, manifest: dict[str, Any], complete: Path) -> None:
         """Remove what an earlier run left, and say that the run is complete."""
-        arrays = {array_path(self.directory, name) for name in manifest["arrays"]}
+        arrays = {array_path(self.directory, name) for name in manifest.get("arrays") or ()}
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
+        set_aside_names(self.directory, manifest)
         self._sync()
         os.replace(complete, self.directory / MANIFEST)
         self._sync()
@@ -181,11 +185,32 @@ class RunWriter:
         own = {"format": FORMAT, "nouncut": __version__, "id": uuid4().hex}
         return {**own, "started": self._started, **manifest, **own}
 
-    def _has_complete_run(self) -> bool:
-        return self._has_manifest() and read_manifest(self.directory)["status"] == "complete"
+    def _checksums(self, paths: Iterable[Path]) -> dict[str, str]:
+        """Return the checksums of new files."""
+        found = {}
+        for path in paths:
+            with temporary_path(path).open("rb") as file:
+                found[path.relative_to(self.directory).as_posix()] = file_checksum(file)
+        return found
 
-    def _has_manifest(self) -> bool:
-        return (self.directory / MANIFEST).exists()
+    def _read_complete(self, path: Path) -> dict[str, Any]:
+        """Read a manifest that waits for its files; an empty one if it is not whole."""
+        try:
+            with open_inside(path, self.directory) as file:
+                return parse_manifest(file, self.directory)
+        except InputError:
+            return {}
+
+    def _has_complete_run(self) -> bool:
+        return self._manifest().get("status") == "complete"
+
+    def _manifest(self) -> dict[str, Any]:
+        """Return the manifest of the run that is there; an empty one if it is damaged."""
+        try:
+            has_manifest = (self.directory / MANIFEST).exists()
+            return read_manifest(self.directory) if has_manifest else {}
+        except DamagedRunError:
+            return {}
 
     def _write_manifest(self, name: str, manifest: dict[str, Any]) -> None:
         with new_file(self.directory / name) as file:
@@ -215,7 +240,8 @@ def _check_free(directory: Path) -> None:
     others = foreign_names(directory)
     if MANIFEST in others:
         try:
-            read_manifest(directory)
+            with suppress(DamagedRunError):  # the new run replaces it
+                read_manifest(directory)
         except InputError as error:
             raise OutputError(f"No run can be written there: {error} {elsewhere}") from error
     elif others:
@@ -223,9 +249,10 @@ def _check_free(directory: Path) -> None:
             f"{printable_path(directory)} holds other files ({printable_path(min(others))}, ...) "
             f"but no run. {elsewhere}"
         )
-    # Arrays of an old run are deleted; a link might lead to other files.
-    if (directory / ARRAYS).is_symlink():
-        raise OutputError(f"{printable_path(directory / ARRAYS)} is a link. {elsewhere}")
+    # Arrays of an old run are deleted, and the lock is emptied; a link might lead to other files.
+    for path in (directory / MANIFEST, directory / ARRAYS, directory / LOCK):
+        if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
+            raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -237,15 +264,6 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         values = table.column(position).cast(column.type)
         table = table.set_column(position, column, values)
     return table
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """Read an object; an empty one if a kill left the file incomplete."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _now() -> str:

@@ -1,0 +1,81 @@
+"""The files of a finished run, checked before anything in them is used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nouncut.runs.arrays import array_names, check_headers, known_sizes, map_array
+from nouncut.runs.directory import array_path, damaged, table_path
+from nouncut.runs.manifest_fields import FILES
+from nouncut.runs.table_values import check_values
+from nouncut.runs.tables import SCHEMAS, check_footer, read_table
+
+
+class RunFiles:
+    """Reads the tables and arrays that the manifest of a finished run describes."""
+
+    def __init__(self, directory: Path, manifest: dict[str, Any]) -> None:
+        self.directory = directory
+        self.n_images, self.n_clusters = manifest["n_images"], manifest["n_clusters"]
+        self.array_names = array_names(directory, manifest.get("arrays"))
+        self._n_rows = {
+            "assignments": self.n_images,
+            "clusters": self.n_clusters,
+            "images": self.n_images + manifest.get("n_skipped", 0),
+        }
+        # Runs of version 0.1.0 have no checksums.
+        self._checksums: dict[str, str] | None = manifest.get(FILES)
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether files can be compared with checksums."""
+        return self._checksums is not None
+
+    def check(self) -> None:
+        """Compare the tables' footers and the arrays' headers with each other."""
+        for name in SCHEMAS:
+            check_footer(self.directory, name, self._n_rows[name])
+        _ = self._sizes
+
+    def table(self, name: str) -> pa.Table:
+        """Read a table."""
+        checksum = self._checksum(table_path(self.directory, name))
+        table = read_table(self.directory, name, checksum)
+        check_values(table, name, self.directory, self.n_images, self.n_clusters)
+        return table
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Map an array into memory; its values are checked the first time."""
+        if name not in self._arrays:
+            checksum = self._checksum(array_path(self.directory, name))
+            self._arrays[name] = map_array(self.directory, name, self._sizes, checksum)
+        return self._arrays[name]
+
+    def check_table(self, name: str) -> None:
+        """Raise an `InputError` if a table is damaged."""
+        check_footer(self.directory, name, self._n_rows[name])
+        self.table(name)
+
+    def check_array(self, name: str) -> None:
+        """Raise an `InputError` if an array is damaged, whatever the other arrays are."""
+        checksum = self._checksum(array_path(self.directory, name))
+        map_array(self.directory, name, known_sizes(self.n_images, self.n_clusters), checksum)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        sizes = known_sizes(self.n_images, self.n_clusters)
+        return check_headers(self.directory, self.array_names, sizes)
+
+    def _checksum(self, path: Path) -> str | None:
+        if self._checksums is None:
+            return None
+        name = path.relative_to(self.directory).as_posix()
+        if name not in self._checksums:
+            raise damaged(path, "the manifest does not have its checksum")
+        return self._checksums[name]
