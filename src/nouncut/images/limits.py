@@ -1,0 +1,224 @@
+"""How much memory and processor time one image file may take.
+
+A decoder in C cannot be interrupted, so what it will need is worked out from the header before it
+starts. Readers in Python, and decoders that are fed piece by piece, stop when the file that they
+read from refuses to go on.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from PIL import Image
+
+from nouncut.compute.files import AnyPath
+from nouncut.errors import ImageError
+
+# The largest phone sensors have 16,320 x 12,240 pixels.
+MAX_PIXELS = 200_000_000
+MAX_BYTES = 600_000_000
+MAX_SECONDS = 5.0
+# Images that need more are opened one at a time. Photographs of 24 million pixels need less.
+_LARGE_BYTES = 300_000_000
+# Images with more pixels are shrunk while they are converted.
+_LARGE_PIXELS = 25_000_000
+_RGB_BYTES = 4
+_ROW_POINTER = 8
+# Strips, palettes, libraries and what decoders keep of a row or a block.
+_OVERHEAD = 24_000_000
+# Bytes per pixel of decoders that hold the image several times: their own planes, the copy that they
+# return and Pillow's; without and with transparency. Measured at the largest depth and 4:4:4.
+_SEVERAL_TIMES = {"WEBP": (16, 16), "AVIF": (16, 20), "HEIF": (11, 21), "JPEG2000": (20, 25)}
+# Decoders in Python collect all pixels before they copy them.
+_PYTHON_CODECS = {"qoi", "ppm", "ppm_plain", "bmp_rle"}
+_ONE_BYTE, _TWO_BYTES = {"1", "L", "P"}, "I;16"
+# Every scan of a JPEG file passes over all coefficients, at 1 to 2 ns per pixel.
+_SCANNED_PIXELS = 2_000_000_000
+_START_OF_SCAN = b"\xff\xda"
+# Markers of JPEG 2000.
+_CODESTREAM, _CODING_STYLE = b"\xff\x4f\xff\x51", b"\xff\x52\x00"
+_CHUNK = 2**20
+# Readers go over headers and the file a few times.
+_MAX_READINGS, _SLACK = 4, 2**24
+# Tags of TIFF files.
+_ORIENTATION, _SAMPLES, _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_LENGTH = 274, 277, 278, 322, 323
+_BITS, _STRIP_OFFSETS, _TILE_OFFSETS = 258, 273, 324
+# Pillow makes an object of about this many bytes for every strip of a TIFF file.
+_STRIP_BYTES = 400
+
+_large = threading.Lock()
+
+
+class TooSlowError(Exception):
+    """An image takes too much processor time to open."""
+
+
+class BoundedFile(io.BufferedReader):
+    """A file that gives nothing more after some seconds of the thread's processor time."""
+
+    def __init__(self, raw: Any, n_bytes: int) -> None:
+        super().__init__(raw)
+        self._deadline = time.thread_time() + MAX_SECONDS
+        self._bytes_left = _MAX_READINGS * n_bytes + _SLACK
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read as other files do; raise `TooSlowError` at the limit."""
+        content = super().read(size)
+        self._bytes_left -= len(content)
+        if self._bytes_left < 0 or time.thread_time() > self._deadline:
+            raise TooSlowError
+        return content
+
+
+@contextmanager
+def room_for(n_bytes: int) -> Iterator[None]:
+    """Wait until no other large image is being opened, if this one is large."""
+    if n_bytes <= _LARGE_BYTES:
+        yield
+    else:
+        with _large:
+            yield
+
+
+def shrink_factor(size: tuple[int, int], min_side: int | None) -> int:
+    """Return by how much a large image is shrunk, so that its sides are at least `min_side`."""
+    if min_side is None or size[0] * size[1] <= _LARGE_PIXELS:
+        return 1
+    return max(1, min(size) // min_side)
+
+
+class Limits:
+    """The limits for one file."""
+
+    def __init__(self, path: AnyPath, n_file_bytes: int, max_pixels: int) -> None:
+        self.path, self.n_file_bytes, self.max_pixels = path, n_file_bytes, max_pixels
+
+    def check(self, size: tuple[int, int], n_bytes: int = 0) -> None:
+        """Raise an `ImageError` if an image has no pixels, or too many, or takes too much memory.
+
+        `size` is the size in the file; the image may be decoded at a smaller one.
+        """
+        width, height = size
+        if width < 1 or height < 1:
+            raise ImageError(self.path, "the image has no pixels")
+        if width * height > self.max_pixels or n_bytes > MAX_BYTES:
+            memory = f", {n_bytes / 1e6:,.0f} MB" if n_bytes else ""
+            raise ImageError(
+                self.path,
+                f"too large when opened: {width} x {height} pixels{memory} (at most "
+                f"{self.max_pixels / 1e6:g} million pixels and {MAX_BYTES / 1e6:.0f} MB); make the "
+                "image smaller",
+            )
+
+
+def memory_needed(image: Any, size: tuple[int, int], n_file_bytes: int, factor: int) -> int:
+    """Return about how many bytes it takes to decode an image and to convert it to RGB.
+
+    `size` is the size in the file, which may be larger than the size that is decoded. The result
+    is smaller than that by a factor.
+    """
+    width, height = image.size
+    stored = width * height * _bytes_stored(image.mode) + _ROW_POINTER * height
+    # Converted, and perhaps turned.
+    made = 2 * _RGB_BYTES * math.ceil(width / factor) * math.ceil(height / factor)
+    return _OVERHEAD + stored + made + _decoder_bytes(image, size, stored, n_file_bytes)
+
+
+def check_webp(begin: bytes, limits: Limits) -> None:
+    """Check the size in a WebP file's header: Pillow's reader allocates all memory at once."""
+    rest = begin[20:30]
+    if begin[8:12] != b"WEBP" or len(rest) < 10:
+        return
+    if begin[12:16] == b"VP8X":
+        width = 1 + int.from_bytes(rest[4:7], "little")
+        height = 1 + int.from_bytes(rest[7:10], "little")
+    elif begin[12:16] == b"VP8L":
+        bits = int.from_bytes(rest[1:5], "little")
+        width, height = 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    else:
+        width, height = (side & 0x3FFF for side in struct.unpack("<HH", rest[6:]))
+    limits.check((width, height), _SEVERAL_TIMES["WEBP"][0] * width * height)
+
+
+def check_scans(image: Any, size: tuple[int, int]) -> None:
+    """Raise `TooSlowError` if a JPEG file has more scans than there is time for."""
+    if has_many_scans(image):
+        image.fp.seek(0)
+        scans = 0
+        while chunk := image.fp.read(_CHUNK):
+            scans += chunk.count(_START_OF_SCAN)
+        if scans * size[0] * size[1] > _SCANNED_PIXELS:
+            raise TooSlowError
+
+
+def has_many_scans(image: Any) -> bool:
+    """Return whether a JPEG file, read up to its first scan, may have further ones."""
+    if image.format != "JPEG":
+        return False
+    length = 6 + 2 * image.layers
+    at = image.fp.tell()
+    image.fp.seek(max(0, at - length - len(_START_OF_SCAN)))
+    begin = image.fp.read(5)
+    image.fp.seek(at)
+    is_whole = begin == _START_OF_SCAN + struct.pack(">HB", length, image.layers)
+    return "progressive" in image.info or not is_whole
+
+
+def _bytes_stored(mode: str) -> int:
+    return 1 if mode in _ONE_BYTE else 2 if mode.startswith(_TWO_BYTES) else 4
+
+
+def _decoder_bytes(image: Any, size: tuple[int, int], stored: int, n_file_bytes: int) -> int:
+    """Return the memory of the decoder itself."""
+    pixels = size[0] * size[1]
+    if image.format in _SEVERAL_TIMES:
+        per_pixel = _SEVERAL_TIMES[image.format][image.mode.endswith("A")]
+        return per_pixel * image.width * image.height - stored + 2 * n_file_bytes
+    if image.format == "JPEG" and has_many_scans(image):
+        # All coefficients, of two bytes each.
+        most = max((h * v for _, h, v, _ in image.layer), default=1)
+        return 2 * pixels * sum(h * v for _, h, v, _ in image.layer) // max(most, 1)
+    if image.format == "PNG":
+        return 3 * 8 * size[0]  # rows of four channels of 16 bits
+    if image.format == "TIFF":
+        return _tiff_bytes(image, stored)
+    if any(tile[0] in _PYTHON_CODECS for tile in getattr(image, "tile", ())):
+        return 2 * stored
+    return 0
+
+
+def _tiff_bytes(image: Any, stored: int) -> int:
+    """Return the memory for strips or tiles, and for turning the image."""
+    tags = image.tag_v2
+    width, height = image.size
+    n_samples, bits = tags.get(_SAMPLES, 1), tags.get(_BITS, (1,))
+    pixel = max(_RGB_BYTES, math.ceil(n_samples * max(bits) / 8))
+    rows = min(tags.get(_ROWS_PER_STRIP, height), height)
+    block = tags.get(_TILE_WIDTH, width) * tags.get(_TILE_LENGTH, rows)
+    n_strips = max(len(tags.get(one, ())) for one in (_STRIP_OFFSETS, _TILE_OFFSETS))
+    turned = stored if tags.get(_ORIENTATION, 1) != 1 else 0
+    return pixel * block + _STRIP_BYTES * n_strips + turned
+
+
+def reduce_jpeg_2000(image: Any, factor: int) -> None:
+    """Leave out the finest resolutions of a JPEG 2000 image, as many as the factor permits."""
+    image.fp.seek(0)
+    header = image.fp.read(_CHUNK)
+    at = header.find(_CODING_STYLE, header.find(_CODESTREAM))
+    n_halvings = header[at + 9] if 0 <= at < len(header) - 9 else 0
+    image.reduce = min(n_halvings, int(math.log2(factor)))
+
+
+def allow_large_tiff(image: Any) -> None:
+    """Allocate a TIFF image that Pillow would refuse to: our limit is the same for all formats."""
+    if image.format == "TIFF" and Image.MAX_IMAGE_PIXELS is not None:
+        width, height = image.size
+        if width * height > Image.MAX_IMAGE_PIXELS:
+            image.im = Image.core.new(image.mode, image._tile_size)
