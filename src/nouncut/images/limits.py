@@ -34,8 +34,14 @@ _ROW_POINTER = 8
 # Strips, palettes, libraries and what decoders keep of a row or a block.
 _OVERHEAD = 24_000_000
 # Bytes per pixel of decoders that hold the image several times: their own planes, the copy that they
-# return and Pillow's; without and with transparency. Measured at the largest depth and 4:4:4.
-_SEVERAL_TIMES = {"WEBP": (16, 16), "AVIF": (16, 20), "HEIF": (11, 21), "JPEG2000": (20, 25)}
+# return and Pillow's; without and with transparency. Measured with 4:4:4 where the format has it.
+_SEVERAL_TIMES = {
+    "WEBP": (16, 16),
+    "AVIF": (14, 18),
+    "HEIF": (11, 13),
+    "HEIF, more than 8 bits": (16, 21),
+    "JPEG2000": (20, 25),
+}
 # Decoders in Python collect all pixels before they copy them.
 _PYTHON_CODECS = {"qoi", "ppm", "ppm_plain", "bmp_rle"}
 _ONE_BYTE, _TWO_BYTES = {"1", "L", "P"}, "I;16"
@@ -118,17 +124,24 @@ class Limits:
             )
 
 
-def memory_needed(image: Any, size: tuple[int, int], n_file_bytes: int, factor: int) -> int:
+def memory_needed(
+    image: Any, size: tuple[int, int], decoded: tuple[int, int], n_file_bytes: int, factor: int
+) -> int:
     """Return about how many bytes it takes to decode an image and to convert it to RGB.
 
-    `size` is the size in the file, which may be larger than the size that is decoded. The result
-    is smaller than that by a factor.
+    `size` is the size in the file, `decoded` the size that is decoded; what is made of it is
+    smaller by a factor.
     """
-    width, height = image.size
-    stored = width * height * _bytes_stored(image.mode) + _ROW_POINTER * height
+    width, height = decoded
     # Converted, and perhaps turned.
     made = 2 * _RGB_BYTES * math.ceil(width / factor) * math.ceil(height / factor)
-    return _OVERHEAD + stored + made + _decoder_bytes(image, size, stored, n_file_bytes)
+    stored = width * height * _bytes_stored(image.mode) + _ROW_POINTER * height
+    if image.format in _SEVERAL_TIMES:
+        is_deep = image.format == "HEIF" and image.info.get("bit_depth", 8) > 8
+        kind = "HEIF, more than 8 bits" if is_deep else image.format
+        per_pixel = _SEVERAL_TIMES[kind][image.mode.endswith("A")]
+        return _OVERHEAD + 2 * n_file_bytes + max(per_pixel * width * height, stored + made)
+    return _OVERHEAD + stored + max(made, _decoder_bytes(image, size, stored))
 
 
 def check_webp(begin: bytes, limits: Limits) -> None:
@@ -175,16 +188,12 @@ def _bytes_stored(mode: str) -> int:
     return 1 if mode in _ONE_BYTE else 2 if mode.startswith(_TWO_BYTES) else 4
 
 
-def _decoder_bytes(image: Any, size: tuple[int, int], stored: int, n_file_bytes: int) -> int:
+def _decoder_bytes(image: Any, size: tuple[int, int], stored: int) -> int:
     """Return the memory of the decoder itself."""
-    pixels = size[0] * size[1]
-    if image.format in _SEVERAL_TIMES:
-        per_pixel = _SEVERAL_TIMES[image.format][image.mode.endswith("A")]
-        return per_pixel * image.width * image.height - stored + 2 * n_file_bytes
     if image.format == "JPEG" and has_many_scans(image):
         # All coefficients, of two bytes each.
         most = max((h * v for _, h, v, _ in image.layer), default=1)
-        return 2 * pixels * sum(h * v for _, h, v, _ in image.layer) // max(most, 1)
+        return 2 * size[0] * size[1] * sum(h * v for _, h, v, _ in image.layer) // max(most, 1)
     if image.format == "PNG":
         return 3 * 8 * size[0]  # rows of four channels of 16 bits
     if image.format == "TIFF":
@@ -207,13 +216,22 @@ def _tiff_bytes(image: Any, stored: int) -> int:
     return pixel * block + _STRIP_BYTES * n_strips + turned
 
 
-def reduce_jpeg_2000(image: Any, factor: int) -> None:
-    """Leave out the finest resolutions of a JPEG 2000 image, as many as the factor permits."""
+def decode_smaller(image: Any, min_side: int) -> tuple[int, int]:
+    """Choose a smaller size to decode at, if the format has some, and return it."""
+    if image.format != "JPEG2000":
+        image.draft(None, (min_side, min_side))
+        return image.width, image.height
+    factor = shrink_factor(image.size, min_side)
+    image.reduce = min(int(math.log2(factor)), _halvings(image)) if factor > 1 else 0
+    return tuple(math.ceil(side / 2**image._reduce) for side in image.size)
+
+
+def _halvings(image: Any) -> int:
+    """Return how often a JPEG 2000 image can be halved, by leaving out the finest details."""
     image.fp.seek(0)
     header = image.fp.read(_CHUNK)
     at = header.find(_CODING_STYLE, header.find(_CODESTREAM))
-    n_halvings = header[at + 9] if 0 <= at < len(header) - 9 else 0
-    image.reduce = min(n_halvings, int(math.log2(factor)))
+    return header[at + 9] if 0 <= at < len(header) - 9 else 0
 
 
 def allow_large_tiff(image: Any) -> None:

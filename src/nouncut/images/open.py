@@ -22,8 +22,8 @@ from nouncut.images.limits import (
     allow_large_tiff,
     check_scans,
     check_webp,
+    decode_smaller,
     memory_needed,
-    reduce_jpeg_2000,
     room_for,
     shrink_factor,
 )
@@ -85,28 +85,19 @@ def open_image(
 
 def _decode(image: Any, min_side: int | None, limits: Limits) -> Image.Image:
     """Return an image as RGB, smaller if it is large."""
-    size = image.size
+    size = decoded = image.size
+    if image.format == "HEIF":  # its reader decodes a smaller image as soon as it is chosen
+        limits.check(size, memory_needed(image, size, size, limits.n_file_bytes, 1))
     if min_side is not None:
-        _decode_smaller(image, min_side, limits)
-    factor = shrink_factor(image.size, min_side)
-    n_bytes = memory_needed(image, size, limits.n_file_bytes, factor)
+        decoded = decode_smaller(image, min_side)
+    factor = shrink_factor(decoded, min_side)
+    n_bytes = memory_needed(image, size, decoded, limits.n_file_bytes, factor)
     limits.check(size, n_bytes)
     check_scans(image, size)
     with room_for(n_bytes):
         allow_large_tiff(image)
         image.load()
         return to_rgb(image, factor)
-
-
-def _decode_smaller(image: Any, min_side: int, limits: Limits) -> None:
-    """Choose a smaller size to decode at, if the format has some."""
-    if image.format == "HEIF":
-        # Its reader decodes the smaller image at once.
-        limits.check(image.size, memory_needed(image, image.size, limits.n_file_bytes, 1))
-    if image.format != "JPEG2000":
-        image.draft(None, (min_side, min_side))
-    elif (factor := shrink_factor(image.size, min_side)) > 1:
-        reduce_jpeg_2000(image, factor)
 
 
 def _identify(file: BinaryIO, path: AnyPath, prefix: bytes, limits: Limits) -> Any:
