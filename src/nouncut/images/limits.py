@@ -1,30 +1,26 @@
 """How much memory and processor time one image file may take.
 
 A decoder in C cannot be interrupted, so what it will need is worked out from the header before it
-starts. Readers in Python, and decoders that are fed piece by piece, stop when the file that they
-read from refuses to go on.
+starts. `bounded_file` stops whatever reads the file piece by piece.
 """
 
 from __future__ import annotations
 
-import io
 import math
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from PIL import Image
-
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError
+from nouncut.images.bounded_file import TOO_SLOW, LimitError
+from nouncut.images.tiff import tiff_bytes
 
 # The largest phone sensors have 16,320 x 12,240 pixels.
 MAX_PIXELS = 200_000_000
 MAX_BYTES = 600_000_000
-MAX_SECONDS = 5.0
 # Images that need more are opened one at a time. Photographs of 24 million pixels need less.
 _LARGE_BYTES = 300_000_000
 # Images with more pixels are shrunk while they are converted.
@@ -33,8 +29,8 @@ _RGB_BYTES = 4
 _ROW_POINTER = 8
 # Strips, palettes, libraries and what decoders keep of a row or a block.
 _OVERHEAD = 24_000_000
-# Bytes per pixel of decoders that hold the image several times: their own planes, the copy that they
-# return and Pillow's; without and with transparency. Measured with 4:4:4 where the format has it.
+# Bytes per pixel of decoders that hold the image several times: their own planes, the copy that
+# they return and Pillow's; without and with transparency. Measured, with 4:4:4 if there is such.
 _SEVERAL_TIMES = {
     "WEBP": (16, 16),
     "AVIF": (14, 18),
@@ -51,36 +47,8 @@ _START_OF_SCAN = b"\xff\xda"
 # Markers of JPEG 2000.
 _CODESTREAM, _CODING_STYLE = b"\xff\x4f\xff\x51", b"\xff\x52\x00"
 _CHUNK = 2**20
-# Readers go over headers and the file a few times.
-_MAX_READINGS, _SLACK = 4, 2**24
-# Tags of TIFF files.
-_ORIENTATION, _SAMPLES, _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_LENGTH = 274, 277, 278, 322, 323
-_BITS, _STRIP_OFFSETS, _TILE_OFFSETS = 258, 273, 324
-# Pillow makes an object of about this many bytes for every strip of a TIFF file.
-_STRIP_BYTES = 400
 
 _large = threading.Lock()
-
-
-class TooSlowError(Exception):
-    """An image takes too much processor time to open."""
-
-
-class BoundedFile(io.BufferedReader):
-    """A file that gives nothing more after some seconds of the thread's processor time."""
-
-    def __init__(self, raw: Any, n_bytes: int) -> None:
-        super().__init__(raw)
-        self._deadline = time.thread_time() + MAX_SECONDS
-        self._bytes_left = _MAX_READINGS * n_bytes + _SLACK
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read as other files do; raise `TooSlowError` at the limit."""
-        content = super().read(size)
-        self._bytes_left -= len(content)
-        if self._bytes_left < 0 or time.thread_time() > self._deadline:
-            raise TooSlowError
-        return content
 
 
 @contextmanager
@@ -161,14 +129,14 @@ def check_webp(begin: bytes, limits: Limits) -> None:
 
 
 def check_scans(image: Any, size: tuple[int, int]) -> None:
-    """Raise `TooSlowError` if a JPEG file has more scans than there is time for."""
+    """Raise `LimitError` if a JPEG file has more scans than there is time for."""
     if has_many_scans(image):
         image.fp.seek(0)
         scans = 0
         while chunk := image.fp.read(_CHUNK):
             scans += chunk.count(_START_OF_SCAN)
         if scans * size[0] * size[1] > _SCANNED_PIXELS:
-            raise TooSlowError
+            raise LimitError(TOO_SLOW)
 
 
 def has_many_scans(image: Any) -> bool:
@@ -192,28 +160,15 @@ def _decoder_bytes(image: Any, size: tuple[int, int], stored: int) -> int:
     """Return the memory of the decoder itself."""
     if image.format == "JPEG" and has_many_scans(image):
         # All coefficients, of two bytes each.
-        most = max((h * v for _, h, v, _ in image.layer), default=1)
-        return 2 * size[0] * size[1] * sum(h * v for _, h, v, _ in image.layer) // max(most, 1)
+        shares = [h * v for _, h, v, _ in image.layer]
+        return 2 * size[0] * size[1] * int(sum(shares) / max(1, *shares))
     if image.format == "PNG":
         return 3 * 8 * size[0]  # rows of four channels of 16 bits
     if image.format == "TIFF":
-        return _tiff_bytes(image, stored)
+        return tiff_bytes(image, stored)
     if any(tile[0] in _PYTHON_CODECS for tile in getattr(image, "tile", ())):
         return 2 * stored
     return 0
-
-
-def _tiff_bytes(image: Any, stored: int) -> int:
-    """Return the memory for strips or tiles, and for turning the image."""
-    tags = image.tag_v2
-    width, height = image.size
-    n_samples, bits = tags.get(_SAMPLES, 1), tags.get(_BITS, (1,))
-    pixel = max(_RGB_BYTES, math.ceil(n_samples * max(bits) / 8))
-    rows = min(tags.get(_ROWS_PER_STRIP, height), height)
-    block = tags.get(_TILE_WIDTH, width) * tags.get(_TILE_LENGTH, rows)
-    n_strips = max(len(tags.get(one, ())) for one in (_STRIP_OFFSETS, _TILE_OFFSETS))
-    turned = stored if tags.get(_ORIENTATION, 1) != 1 else 0
-    return pixel * block + _STRIP_BYTES * n_strips + turned
 
 
 def decode_smaller(image: Any, min_side: int) -> tuple[int, int]:
@@ -232,11 +187,3 @@ def _halvings(image: Any) -> int:
     header = image.fp.read(_CHUNK)
     at = header.find(_CODING_STYLE, header.find(_CODESTREAM))
     return header[at + 9] if 0 <= at < len(header) - 9 else 0
-
-
-def allow_large_tiff(image: Any) -> None:
-    """Allocate a TIFF image that Pillow would refuse to: our limit is the same for all formats."""
-    if image.format == "TIFF" and Image.MAX_IMAGE_PIXELS is not None:
-        width, height = image.size
-        if width * height > Image.MAX_IMAGE_PIXELS:
-            image.im = Image.core.new(image.mode, image._tile_size)

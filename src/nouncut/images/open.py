@@ -10,16 +10,13 @@ from PIL import Image
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, describe_error
+from nouncut.images.bounded_file import BoundedFile, LimitError
 from nouncut.images.decoder_messages import decoder_messages
-from nouncut.images.formats import PREFIX_BYTES, is_raw, load_reader, matching_formats
+from nouncut.images.formats import PREFIX_BYTES, Format, is_raw, load_reader, matching_formats
 from nouncut.images.hashing import check_prefix, open_regular
 from nouncut.images.limits import (
     MAX_PIXELS,
-    MAX_SECONDS,
-    BoundedFile,
     Limits,
-    TooSlowError,
-    allow_large_tiff,
     check_scans,
     check_webp,
     decode_smaller,
@@ -29,6 +26,7 @@ from nouncut.images.limits import (
 )
 from nouncut.images.pixels import to_rgb
 from nouncut.images.raw import is_raw_tiff, open_raw
+from nouncut.images.tiff import allocate_tiff, check_tiff_directory
 
 # JPEG files may be decoded at this many times the size of a model's input: its features then change
 # less than by moving the photograph one pixel (benchmarks/loading.py).
@@ -48,9 +46,6 @@ _TURNS = {
 _NUMBERS_IN_BRACKETS = re.compile(r"\s*\([^()]*\d[^()]*\)")
 _NUMBER = re.compile(r"\b(0x[0-9a-f]+|\d+)\b")
 _MAX_CHARACTERS = 200
-_TOO_SLOW = (
-    f"takes more than {MAX_SECONDS:.0f} s of processor time to open; save the image again as JPEG"
-)
 
 
 def open_image(
@@ -74,8 +69,8 @@ def open_image(
                 upright = _turn_upright(_decode(image, min_side, limits), image)
             except ImageError:
                 raise
-            except TooSlowError as error:
-                raise ImageError(path, _TOO_SLOW) from error
+            except LimitError as error:
+                raise ImageError(path, str(error)) from error
             except Exception as error:  # damaged files make Pillow's readers raise anything
                 raise ImageError(path, _broken(error, messages)) from error
     # A later reader must not find the orientation and turn the image a second time.
@@ -95,7 +90,8 @@ def _decode(image: Any, min_side: int | None, limits: Limits) -> Image.Image:
     limits.check(size, n_bytes)
     check_scans(image, size)
     with room_for(n_bytes):
-        allow_large_tiff(image)
+        if image.format == "TIFF":
+            allocate_tiff(image)
         image.load()
         return to_rgb(image, factor)
 
@@ -108,9 +104,9 @@ def _identify(file: BinaryIO, path: AnyPath, prefix: bytes, limits: Limits) -> A
     if is_raw(path, prefix):
         return open_raw(file, path, limits)
     problem: Exception | None = None
-    file.seek(0)
-    check_webp(file.read(30), limits)
     for image_format in matching_formats(prefix):
+        file.seek(0)
+        _check_header(image_format, file, limits)
         file.seek(0)
         try:
             image = load_reader(image_format)(file, os.fspath(path))
@@ -122,6 +118,14 @@ def _identify(file: BinaryIO, path: AnyPath, prefix: bytes, limits: Limits) -> A
             return open_raw(file, path, limits) if is_raw_tiff(image) else image
     assert problem is not None  # `check_prefix` has found a format
     raise problem
+
+
+def _check_header(image_format: Format, file: BinaryIO, limits: Limits) -> None:
+    """Check what a reader would trust before it tells the size of the image."""
+    if ".webp" in image_format.suffixes:
+        check_webp(file.read(30), limits)
+    elif ".tif" in image_format.suffixes:
+        check_tiff_directory(file)
 
 
 def _broken(error: Exception, messages: list[str]) -> str:

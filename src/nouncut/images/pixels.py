@@ -70,8 +70,7 @@ def _range(image: Image.Image) -> tuple[float, float]:
 
 def _to_eight_bits(values: NDArray[Any], black: float, white: float) -> NDArray[np.uint8]:
     if values.dtype.kind == "u":
-        table: NDArray[np.uint8] = _scale(np.arange(_LEVELS), black, white)
-        return table[values]
+        return np.take(_scale(np.arange(_LEVELS), black, white), values)
     return np.where(np.isfinite(values), _scale(values, black, white), np.uint8(0))
 
 

@@ -12,9 +12,10 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError
+from nouncut.images.bounded_file import BoundedFile
 from nouncut.images.decoder_messages import dropped_stderr_lines
 from nouncut.images.formats import raw_needs_package
-from nouncut.images.limits import BoundedFile, Limits, room_for
+from nouncut.images.limits import Limits, room_for
 
 if TYPE_CHECKING:
     from rawpy import RawPy

@@ -1,0 +1,46 @@
+"""A file that stops being read when an image takes too long to open."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Any
+
+MAX_SECONDS = 5.0
+# Readers that want a whole file at once keep it in memory, some of them twice.
+_MAX_WHOLE = 250_000_000
+# Readers go over a file a few times.
+_MAX_READINGS, _SLACK = 4, 2**24
+TOO_SLOW = (
+    f"takes more than {MAX_SECONDS:.0f} s of processor time to open; save the image again as JPEG"
+)
+
+
+class LimitError(Exception):
+    """An image that would take too much memory or time, and why."""
+
+
+class BoundedFile(io.BufferedReader):
+    """A file that raises a `LimitError` after some seconds of the thread's processor time.
+
+    Readers in Python, and decoders that are fed piece by piece, ask it for more again and again.
+    """
+
+    def __init__(self, raw: Any, n_bytes: int) -> None:
+        super().__init__(raw)
+        self._deadline = time.thread_time() + MAX_SECONDS
+        self._n_bytes = n_bytes
+        self._bytes_left = _MAX_READINGS * n_bytes + _SLACK
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read as other files do."""
+        if (size is None or size < 0) and self._n_bytes > _MAX_WHOLE:
+            raise LimitError(
+                f"too large when opened: a file of {self._n_bytes / 1e6:,.0f} MB; make the image "
+                "smaller"
+            )
+        content = super().read(size)
+        self._bytes_left -= len(content)
+        if self._bytes_left < 0 or time.thread_time() > self._deadline:
+            raise LimitError(TOO_SLOW)
+        return content
