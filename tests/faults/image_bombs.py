@@ -258,8 +258,9 @@ def qoi(side: int, run: bytes = b"\xfd") -> bytes:
 
 
 def bmp_runs(side: int) -> bytes:
-    """Return a BMP file of runs of 255 pixels."""
-    data = b"\xff\x01" * (side * side // 255 + 1) + b"\0\1"
+    """Return a BMP file of runs of up to 255 pixels."""
+    row = b"\xff\x01" * (side // 255) + bytes([side % 255, 1]) + b"\0\0"
+    data = row * side + b"\0\1"
     info = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, len(data), 0, 0, 256, 0)
     return (
         b"BM" + struct.pack("<IHHI", 54 + 1024 + len(data), 0, 0, 1078) + info + bytes(1024) + data

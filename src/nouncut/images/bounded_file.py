@@ -11,6 +11,9 @@ MAX_SECONDS = 5.0
 _MAX_WHOLE = 250_000_000
 # Readers go over a file a few times.
 _MAX_READINGS, _SLACK = 4, 2**24
+_READS_PER_LOOK, _FEW_BYTES = 64, 4096
+# Reading a file of this size byte by byte takes a fraction of a second.
+_SMALL_FILE = 2**18
 TOO_SLOW = (
     f"takes more than {MAX_SECONDS:.0f} s of processor time to open; save the image again as JPEG"
 )
@@ -29,7 +32,7 @@ class BoundedFile(io.BufferedReader):
     def __init__(self, raw: Any, n_bytes: int) -> None:
         super().__init__(raw)
         self._deadline = time.thread_time() + MAX_SECONDS
-        self._n_bytes = n_bytes
+        self._n_bytes, self._n_reads = n_bytes, 0
         self._bytes_left = _MAX_READINGS * n_bytes + _SLACK
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -40,7 +43,18 @@ class BoundedFile(io.BufferedReader):
                 "smaller"
             )
         content = super().read(size)
-        self._bytes_left -= len(content)
+        self._n_reads += 1
+        # Asking for the time takes longer than reading a byte.
+        if self._n_reads % _READS_PER_LOOK == 0 or len(content) > _FEW_BYTES:
+            self._look(len(content))
+        return content
+
+    def _look(self, n_bytes: int) -> None:
+        self._bytes_left -= n_bytes
         if self._bytes_left < 0 or time.thread_time() > self._deadline:
             raise LimitError(TOO_SLOW)
-        return content
+
+
+def bounded(file: io.BufferedReader, n_bytes: int) -> io.BufferedReader:
+    """Return a bounded view of a file that nothing has been read from; small files are harmless."""
+    return BoundedFile(file.raw, n_bytes) if n_bytes > _SMALL_FILE else file

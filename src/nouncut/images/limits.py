@@ -44,6 +44,8 @@ _ONE_BYTE, _TWO_BYTES = {"1", "L", "P"}, "I;16"
 # Every scan of a JPEG file passes over all coefficients, at 1 to 2 ns per pixel.
 _SCANNED_PIXELS = 2_000_000_000
 _START_OF_SCAN = b"\xff\xda"
+# The least bytes of a scan; images up to so many pixels need little memory in any case.
+_SCAN_BYTES, _SMALL_PIXELS = 10, 1_000_000
 # Markers of JPEG 2000.
 _CODESTREAM, _CODING_STYLE = b"\xff\x4f\xff\x51", b"\xff\x52\x00"
 _CHUNK = 2**20
@@ -93,12 +95,17 @@ class Limits:
 
 
 def memory_needed(
-    image: Any, size: tuple[int, int], decoded: tuple[int, int], n_file_bytes: int, factor: int
+    image: Any,
+    decoded: tuple[int, int],
+    factor: int,
+    *,
+    n_file_bytes: int,
+    n_coefficients: int = 0,
 ) -> int:
     """Return about how many bytes it takes to decode an image and to convert it to RGB.
 
-    `size` is the size in the file, `decoded` the size that is decoded; what is made of it is
-    smaller by a factor.
+    The image is decoded at the size `decoded`, and the result is smaller by a factor. A JPEG
+    decoder may have to keep coefficients of the whole image.
     """
     width, height = decoded
     # Converted, and perhaps turned.
@@ -109,7 +116,14 @@ def memory_needed(
         kind = "HEIF, more than 8 bits" if is_deep else image.format
         per_pixel = _SEVERAL_TIMES[kind][image.mode.endswith("A")]
         return _OVERHEAD + 2 * n_file_bytes + max(per_pixel * width * height, stored + made)
-    return _OVERHEAD + stored + max(made, _decoder_bytes(image, size, stored))
+    decoder = 2 * n_coefficients + _decoder_bytes(image, width, stored)
+    return _OVERHEAD + stored + max(made, decoder)
+
+
+def count_coefficients(image: Any, size: tuple[int, int]) -> int:
+    """Return the number of coefficients in a JPEG file, whose colours may have fewer pixels."""
+    shares = [h * v for _, h, v, _ in image.layer]
+    return int(size[0] * size[1] * sum(shares) / max(1, *shares))
 
 
 def check_webp(begin: bytes, limits: Limits) -> None:
@@ -128,42 +142,39 @@ def check_webp(begin: bytes, limits: Limits) -> None:
     limits.check((width, height), _SEVERAL_TIMES["WEBP"][0] * width * height)
 
 
-def check_scans(image: Any, size: tuple[int, int]) -> None:
-    """Raise `LimitError` if a JPEG file has more scans than there is time for."""
-    if has_many_scans(image):
-        image.fp.seek(0)
-        scans = 0
-        while chunk := image.fp.read(_CHUNK):
-            scans += chunk.count(_START_OF_SCAN)
-        if scans * size[0] * size[1] > _SCANNED_PIXELS:
-            raise LimitError(TOO_SLOW)
-
-
-def has_many_scans(image: Any) -> bool:
-    """Return whether a JPEG file, read up to its first scan, may have further ones."""
-    if image.format != "JPEG":
+def check_scans(image: Any, size: tuple[int, int], n_file_bytes: int) -> bool:
+    """Return whether a JPEG file has several scans; raise a `LimitError` if they take too long."""
+    pixels = size[0] * size[1]
+    is_small = pixels <= _SMALL_PIXELS and pixels * n_file_bytes <= _SCANNED_PIXELS * _SCAN_BYTES
+    if image.format != "JPEG" or is_small or not _has_several_scans(image):
         return False
+    image.fp.seek(0)
+    scans = 0
+    while chunk := image.fp.read(_CHUNK):
+        scans += chunk.count(_START_OF_SCAN)
+    if scans * pixels > _SCANNED_PIXELS:
+        raise LimitError(TOO_SLOW)
+    return True
+
+
+def _has_several_scans(image: Any) -> bool:
+    """Return whether a JPEG file, read up to its first scan, may have further ones."""
+    if "progressive" in image.info:
+        return True
     length = 6 + 2 * image.layers
-    at = image.fp.tell()
-    image.fp.seek(max(0, at - length - len(_START_OF_SCAN)))
-    begin = image.fp.read(5)
-    image.fp.seek(at)
-    is_whole = begin == _START_OF_SCAN + struct.pack(">HB", length, image.layers)
-    return "progressive" in image.info or not is_whole
+    image.fp.seek(max(0, image.fp.tell() - length - len(_START_OF_SCAN)))
+    # The first scan of an ordinary file holds all colours.
+    return bool(image.fp.read(5) != _START_OF_SCAN + struct.pack(">HB", length, image.layers))
 
 
 def _bytes_stored(mode: str) -> int:
     return 1 if mode in _ONE_BYTE else 2 if mode.startswith(_TWO_BYTES) else 4
 
 
-def _decoder_bytes(image: Any, size: tuple[int, int], stored: int) -> int:
+def _decoder_bytes(image: Any, width: int, stored: int) -> int:
     """Return the memory of the decoder itself."""
-    if image.format == "JPEG" and has_many_scans(image):
-        # All coefficients, of two bytes each.
-        shares = [h * v for _, h, v, _ in image.layer]
-        return 2 * size[0] * size[1] * int(sum(shares) / max(1, *shares))
     if image.format == "PNG":
-        return 3 * 8 * size[0]  # rows of four channels of 16 bits
+        return 3 * 8 * width  # rows of four channels of 16 bits
     if image.format == "TIFF":
         return tiff_bytes(image, stored)
     if any(tile[0] in _PYTHON_CODECS for tile in getattr(image, "tile", ())):

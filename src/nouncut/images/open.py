@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import Any, BinaryIO
 
 from PIL import Image
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError, describe_error
-from nouncut.images.bounded_file import BoundedFile, LimitError
+from nouncut.images.bounded_file import LimitError, bounded
 from nouncut.images.decoder_messages import decoder_messages
 from nouncut.images.formats import PREFIX_BYTES, Format, is_raw, load_reader, matching_formats
 from nouncut.images.hashing import check_prefix, open_regular
@@ -19,6 +20,7 @@ from nouncut.images.limits import (
     Limits,
     check_scans,
     check_webp,
+    count_coefficients,
     decode_smaller,
     memory_needed,
     room_for,
@@ -59,20 +61,20 @@ def open_image(
     floats; 8, 12 or 16 bits), or else from their minimum and maximum. With `min_side`, large images
     are decoded or converted at a smaller size whose sides are at least that long.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as whole, decoder_messages() as messages:
+        limits = Limits(path, os.fstat(whole.fileno()).st_size, max_pixels)
+        file = bounded(whole, limits.n_file_bytes)
         prefix = file.read(PREFIX_BYTES)
         check_prefix(path, prefix)
-        limits = Limits(path, os.fstat(file.fileno()).st_size, max_pixels)
-        with decoder_messages() as messages, BoundedFile(file.raw, limits.n_file_bytes) as bounded:
-            try:
-                image = _identify(bounded, path, prefix, limits)
-                upright = _turn_upright(_decode(image, min_side, limits), image)
-            except ImageError:
-                raise
-            except LimitError as error:
-                raise ImageError(path, str(error)) from error
-            except Exception as error:  # damaged files make Pillow's readers raise anything
-                raise ImageError(path, _broken(error, messages)) from error
+        try:
+            image = _identify(file, path, prefix, limits)
+            upright = _turn_upright(_decode(image, min_side, limits), image)
+        except ImageError:
+            raise
+        except LimitError as error:
+            raise ImageError(path, str(error)) from error
+        except Exception as error:  # damaged files make Pillow's readers raise anything
+            raise ImageError(path, _broken(error, messages)) from error
     # A later reader must not find the orientation and turn the image a second time.
     upright.info = {}
     return upright
@@ -81,14 +83,18 @@ def open_image(
 def _decode(image: Any, min_side: int | None, limits: Limits) -> Image.Image:
     """Return an image as RGB, smaller if it is large."""
     size = decoded = image.size
+    need = partial(memory_needed, image, n_file_bytes=limits.n_file_bytes)
+    limits.check(size)
     if image.format == "HEIF":  # its reader decodes a smaller image as soon as it is chosen
-        limits.check(size, memory_needed(image, size, size, limits.n_file_bytes, 1))
+        limits.check(size, need(size, 1))
+    has_scans = check_scans(image, size, limits.n_file_bytes)
     if min_side is not None:
         decoded = decode_smaller(image, min_side)
     factor = shrink_factor(decoded, min_side)
-    n_bytes = memory_needed(image, size, decoded, limits.n_file_bytes, factor)
+    n_bytes = need(
+        decoded, factor, n_coefficients=count_coefficients(image, size) if has_scans else 0
+    )
     limits.check(size, n_bytes)
-    check_scans(image, size)
     with room_for(n_bytes):
         if image.format == "TIFF":
             allocate_tiff(image)
@@ -125,7 +131,7 @@ def _check_header(image_format: Format, file: BinaryIO, limits: Limits) -> None:
     if ".webp" in image_format.suffixes:
         check_webp(file.read(30), limits)
     elif ".tif" in image_format.suffixes:
-        check_tiff_directory(file)
+        check_tiff_directory(file, limits.n_file_bytes)
 
 
 def _broken(error: Exception, messages: list[str]) -> str:

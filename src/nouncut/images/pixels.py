@@ -15,6 +15,8 @@ _WHITE_POINTS = (255, 4095, 65535)
 _LEVELS = 2**16
 # Arrays of one strip take some ten bytes per pixel.
 _STRIP_PIXELS = 2**20
+# Up to here, copies of the whole image are faster than strips.
+_SMALL_PIXELS = 2**22
 
 
 def to_rgb(image: Image.Image, factor: int = 1) -> Image.Image:
@@ -22,8 +24,9 @@ def to_rgb(image: Image.Image, factor: int = 1) -> Image.Image:
 
     With a factor, every pixel is the mean of a square of so many pixels.
     """
-    if factor == 1 and not _is_deep(image) and not image.has_transparency_data:
-        return image.convert("RGB")
+    is_small = image.width * image.height <= _SMALL_PIXELS or not image.has_transparency_data
+    if factor == 1 and is_small and not _is_deep(image):
+        return _without_transparency(image)
     black, white = _range(image) if _is_deep(image) else (0.0, 0.0)
     width, height = image.size
     rgb = Image.new("RGB", (math.ceil(width / factor), math.ceil(height / factor)))

@@ -17,11 +17,14 @@ _YCBCR, _RGBA_BYTES = 6, 4
 _BYTES, _TEXT, _SIGNED_BYTES, _UNDEFINED = 1, 2, 6, 7
 # Pillow takes some 350 bytes for every strip or tile.
 _MAX_VALUES, _STRIP_BYTES = 1_000_000, 350
-_MAX_TAGS = 2**16
+_MAX_TAGS, _LEAST_BYTES = 2**16, 2
 
 
-def check_tiff_directory(file: BinaryIO) -> None:
-    """Raise a `LimitError` if a tag of a TIFF file has too many values."""
+def check_tiff_directory(file: BinaryIO, n_file_bytes: int) -> None:
+    """Raise a `LimitError` if a tag of a TIFF file has too many values.
+
+    Tags that claim more than the file holds are left out by Pillow.
+    """
     begin = file.read(16).ljust(16, b"\0")
     order = "<" if begin.startswith(b"I") else ">"
     is_big = 43 in begin[2:4]
@@ -33,7 +36,7 @@ def check_tiff_directory(file: BinaryIO) -> None:
     entries = file.read(min(n_tags, _MAX_TAGS) * size)
     for _, kind, n_values in struct.iter_unpack(entry, entries[: len(entries) // size * size]):
         is_kept = kind in (_BYTES, _TEXT, _SIGNED_BYTES, _UNDEFINED)
-        if n_values > _MAX_VALUES and not is_kept:
+        if _MAX_VALUES < n_values <= n_file_bytes / _LEAST_BYTES and not is_kept:
             raise LimitError("too many strips or tiles to open; save the image again as JPEG")
 
 
