@@ -50,18 +50,21 @@ def attack_with_bombs(folder: Path, names: Iterable[str] | None = None) -> Tally
     return tally
 
 
-def bomb_costs(folder: Path, names: Iterable[str] | None = None) -> list[Cost]:
-    """Write some or all bombs, open each in a process of its own, and measure."""
+def bomb_costs(
+    folder: Path, names: Iterable[str] | None = None, at_once: int = 8
+) -> Iterator[Cost]:
+    """Write some or all bombs, some at a time; open each in a process of its own, and measure."""
+    names = list(BOMBS if names is None else names)
     folder.mkdir(exist_ok=True)
-    costs = []
-    for name in BOMBS if names is None else names:
-        path = folder / name
-        path.write_bytes(BOMBS[name]())
-        command = [sys.executable, str(TESTS / "faults" / "image_cost.py"), str(path)]
+    for start in range(0, len(names), at_once):
+        paths = [folder / name for name in names[start : start + at_once]]
+        for path in paths:
+            path.write_bytes(BOMBS[path.name]())
+        command = [sys.executable, str(TESTS / "faults" / "image_cost.py"), *map(str, paths)]
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
-        costs.append(Cost(**json.loads(ended.stdout)))
-        path.unlink()
-    return costs
+        yield from (Cost(**json.loads(line)) for line in ended.stdout.splitlines())
+        for path in paths:
+            path.unlink()
 
 
 def _check_cost(cost: Cost) -> None:

@@ -277,9 +277,10 @@ def raw_with_preview(preview: bytes) -> bytes:
         return path.read_bytes()
 
 
-def claimed_jpeg(width: int, height: int) -> bytes:
-    content = bytearray(saved(noise(1024, 1024), "JPEG"))
-    at = content.index(b"\xff\xc0") + 5
+def claimed_preview(width: int, height: int) -> bytes:
+    """Return a RAW photo whose preview claims another size."""
+    content = bytearray(raw_with_preview(saved(noise(1024, 1024), "JPEG")))
+    at = content.index(b"\xff\xc0\0") + 5
     content[at : at + 4] = struct.pack(">HH", height, width)
     return bytes(content)
 
@@ -346,6 +347,6 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "runs.qoi": lambda: qoi(SIDE),
     "differences.qoi": lambda: qoi(4000, b"\x6a" * 62),
     "runs.bmp": lambda: bmp_runs(SIDE),
-    "preview.dng": lambda: raw_with_preview(claimed_jpeg(60_000, 60_000)),
+    "preview.dng": lambda: claimed_preview(60_000, 60_000),
     "preview-scans.dng": lambda: raw_with_preview(scans(1024, 2000)),
 }
