@@ -63,6 +63,17 @@ def test_jpeg_2000_images_without_smaller_resolutions(tmp_path, small_is_large):
     assert open_image(tmp_path / "x.jp2", min_side=64).size == (100, 67)
 
 
+def test_photographs_of_48_million_pixels_fit():
+    """The largest HEIC photographs of phones."""
+    photograph = HeifClaim()
+    factor = limits.shrink_factor(photograph.size, 520)
+    assert limits.memory_needed(photograph, photograph.size, factor, n_file_bytes=10**7) < 6e8
+
+
+class HeifClaim:
+    format, mode, info, size = "HEIF", "RGB", {"bit_depth": 8}, (8064, 6048)
+
+
 def test_one_large_image_at_a_time():
     at_once, most = [], []
 

@@ -86,7 +86,7 @@ def _decode(image: Any, min_side: int | None, limits: Limits) -> Image.Image:
     need = partial(memory_needed, image, n_file_bytes=limits.n_file_bytes)
     limits.check(size)
     if image.format == "HEIF":  # its reader decodes a smaller image as soon as it is chosen
-        limits.check(size, need(size, 1))
+        limits.check(size, need(size, shrink_factor(size, min_side)))
     has_scans = check_scans(image, size, limits.n_file_bytes)
     if min_side is not None:
         decoded = decode_smaller(image, min_side)

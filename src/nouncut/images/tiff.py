@@ -14,10 +14,10 @@ _BITS, _PHOTOMETRIC, _STRIP_OFFSETS, _TILE_OFFSETS = 258, 262, 273, 324
 _ORIENTATION, _SAMPLES, _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_LENGTH = 274, 277, 278, 322, 323
 _YCBCR, _RGBA_BYTES = 6, 4
 # Types of tags that stay bytes; the values of other tags become Python objects.
-_BYTES, _TEXT, _SIGNED_BYTES, _UNDEFINED = 1, 2, 6, 7
+_BYTES, _TEXT, _UNDEFINED = 1, 2, 7
 # Pillow takes some 350 bytes for every strip or tile.
 _MAX_VALUES, _STRIP_BYTES = 1_000_000, 350
-_MAX_TAGS, _LEAST_BYTES = 2**16, 2
+_MAX_TAGS = 2**16
 
 
 def check_tiff_directory(file: BinaryIO, n_file_bytes: int) -> None:
@@ -35,8 +35,8 @@ def check_tiff_directory(file: BinaryIO, n_file_bytes: int) -> None:
     size = struct.calcsize(entry)
     entries = file.read(min(n_tags, _MAX_TAGS) * size)
     for _, kind, n_values in struct.iter_unpack(entry, entries[: len(entries) // size * size]):
-        is_kept = kind in (_BYTES, _TEXT, _SIGNED_BYTES, _UNDEFINED)
-        if _MAX_VALUES < n_values <= n_file_bytes / _LEAST_BYTES and not is_kept:
+        is_kept = kind in (_BYTES, _TEXT, _UNDEFINED)
+        if _MAX_VALUES < n_values <= n_file_bytes and not is_kept:
             raise LimitError("too many strips or tiles to open; save the image again as JPEG")
 
 
