@@ -141,7 +141,7 @@ def test_large_images_do_not_warn_here_but_elsewhere(tmp_path, monkeypatch):
         with pytest.raises(Image.DecompressionBombWarning):
             Image.open(tmp_path / "x.tif")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4000)
-    assert reason(tmp_path / "x.tif") == "more pixels than Pillow permits; make the image smaller"
+    assert open_image(tmp_path / "x.tif").size == (100, 100)
 
 
 def test_only_what_python_prints_reaches_the_terminal(tmp_path, odd_tiff, write_tiff):

@@ -61,7 +61,7 @@ def test_claims_of_newer_formats_are_checked_before_decoding(tmp_path, name, noi
     content = encoded(noise, name)
     (tmp_path / "x").write_bytes(with_claimed_size(content, 15_000))
     start = time.perf_counter()
-    with pytest.raises(ImageError, match="15000 x 15000 pixels are more than"):
+    with pytest.raises(ImageError, match="too large when opened: 15000 x 15000 pixels"):
         open_image(tmp_path / "x")
     assert time.perf_counter() - start < 2
 

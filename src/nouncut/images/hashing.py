@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +20,7 @@ _CHUNK_BYTES = 2**20
 
 
 @contextmanager
-def open_regular(path: AnyPath) -> Iterator[BinaryIO]:
+def open_regular(path: AnyPath) -> Iterator[BufferedReader]:
     """Open an ordinary file for reading; errors of opening and reading become an `ImageError`."""
     try:
         # Opening a pipe would block until somebody writes to it.

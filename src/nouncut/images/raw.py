@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,8 +12,10 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError
+from nouncut.images.bounded_file import BoundedFile
 from nouncut.images.decoder_messages import dropped_stderr_lines
 from nouncut.images.formats import raw_needs_package
+from nouncut.images.limits import Limits, room_for
 
 if TYPE_CHECKING:
     from rawpy import RawPy
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # The usual input of a model has 224 to 260 pixels. A preview of about twice that loses nothing; the
 # thumbnails of 160 x 120 pixels in many files would.
 _MIN_SIDE = 512
+# Of the sensor; what LibRaw takes at full size and at half.
+_BYTES_PER_PIXEL = (24, 10)
 # EXIF orientations in the order of LibRaw's flips.
 _ORIENTATIONS = (1, 2, 4, 3, 5, 8, 6, 7)
 # What LibRaw and the JPEG decoder inside it print.
@@ -41,9 +44,7 @@ def is_raw_tiff(image: Any) -> bool:
     return _DNG_VERSION in tags or is_thumbnail
 
 
-def open_raw(
-    file: BinaryIO, path: AnyPath, check_size: Callable[[tuple[int, int]], None]
-) -> Image.Image:
+def open_raw(file: BinaryIO, path: AnyPath, limits: Limits) -> Image.Image:
     """Return the preview of a RAW photo, not decoded yet, or the developed photo.
 
     The preview may be turned, as its EXIF orientation says; the developed photo is upright.
@@ -57,8 +58,8 @@ def open_raw(
     try:
         with dropped_stderr_lines(_LIBRAW_LINES), rawpy.RawPy() as raw:
             raw.open_buffer(content)
-            check_size((raw.sizes.width, raw.sizes.height))
-            return _preview(raw) or _develop(raw)
+            limits.check((raw.sizes.width, raw.sizes.height))
+            return _preview(raw) or _develop(raw, limits)
     except rawpy.LibRawFileUnsupportedError as error:
         raise ImageError(path, "a RAW photo of a kind that LibRaw cannot read") from error
     except rawpy.LibRawIOError as error:
@@ -74,7 +75,8 @@ def _preview(raw: RawPy) -> Image.Image | None:
 
     try:
         content = raw.extract_thumb().data
-        image = JpegImageFile(BytesIO(content if isinstance(content, bytes) else b""))
+        content = content if isinstance(content, bytes) else b""
+        image = JpegImageFile(BoundedFile(BytesIO(content), len(content)))
     except (LibRawNonFatalError, NotImplementedError, SyntaxError):
         return None  # there is none, or it is no JPEG image
     if min(image.size) < _MIN_SIDE:
@@ -85,8 +87,12 @@ def _preview(raw: RawPy) -> Image.Image | None:
     return image
 
 
-def _develop(raw: RawPy) -> Image.Image:
+def _develop(raw: RawPy, limits: Limits) -> Image.Image:
+    size = (raw.sizes.raw_width, raw.sizes.raw_height)
     is_large = min(raw.sizes.width, raw.sizes.height) >= 2 * _MIN_SIDE
-    pixels = raw.postprocess(half_size=is_large, use_camera_wb=True)
-    # A monochrome sensor gives one channel.
-    return Image.fromarray(pixels.squeeze()).convert("RGB")
+    n_bytes = limits.n_file_bytes + _BYTES_PER_PIXEL[is_large] * size[0] * size[1]
+    limits.check(size, n_bytes)
+    with room_for(n_bytes):
+        pixels = raw.postprocess(half_size=is_large, use_camera_wb=True)
+        # A monochrome sensor gives one channel.
+        return Image.fromarray(pixels.squeeze()).convert("RGB")
