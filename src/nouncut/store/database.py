@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ REPAIR = (
     "then encoded again."
 )
 
+# The statements are right, and no two rows have the same key: the file must be wrong.
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH")
 _EXPLANATIONS = (
     (
         ["SQLITE_FULL"],
@@ -52,7 +54,7 @@ _EXPLANATIONS = (
         ["SQLITE_BUSY", "SQLITE_LOCKED"],
         "Another process keeps the feature store {root} locked ({words}). Wait until it ends, or ",
     ),
-    (["SQLITE_CORRUPT"], "The feature store {root} is damaged ({words}). " + REPAIR + " Or "),
+    (_DAMAGE, "The feature store {root} is damaged ({words}). " + REPAIR + " Or "),
     (
         ["SQLITE_NOTADB"],
         "The feature store {root} is damaged ({words}). Delete the folder: its features are then "
@@ -81,6 +83,12 @@ _SCHEMA = (
 _PATIENCE_SECONDS = 300.0
 
 
+# SQL for the date of last use of a block; a damaged one counts as long ago.
+USED = "CASE WHEN typeof(used) = 'real' AND used BETWEEN 0 AND 1e10 THEN used ELSE 0.0 END"
+# SQLite's longest row has 1e9 bytes.
+_LARGEST_DIM = 10**9
+
+
 class Space(NamedTuple):
     """A set of vectors of one kind and length."""
 
@@ -88,6 +96,17 @@ class Space(NamedTuple):
     name: str
     dtype: str
     dim: int
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of a vector."""
+        return self.dim * DTYPES[self.dtype].itemsize
+
+
+class DamagedError(sqlite3.DatabaseError):
+    """Values that SQLite can read, but that nobody has written."""
+
+    sqlite_errorname: Final = "SQLITE_CORRUPT"
 
 
 def create_database(root: Path) -> None:
@@ -167,7 +186,15 @@ def _is_new(db: sqlite3.Connection, root: Path) -> bool:
 def find_space(db: sqlite3.Connection, name: str) -> Space | None:
     """Return the space of that name, or None."""
     found = db.execute("SELECT id, name, dtype, dim FROM space WHERE name = ?", (name,)).fetchone()
-    return None if found is None else Space(*found)
+    return None if found is None else checked_space(*found)
+
+
+def checked_space(id_: object, name: object, dtype: object, dim: object) -> Space:
+    """Return a space as it was read, unless its values are damaged."""
+    is_whole = isinstance(id_, int) and isinstance(dim, int) and 0 < dim <= _LARGEST_DIM
+    if not is_whole or not isinstance(name, str) or dtype not in DTYPES:
+        raise DamagedError("the table of spaces holds wrong values")
+    return Space(id_, name, dtype, dim)  # type: ignore[arg-type]
 
 
 def add_space(db: sqlite3.Connection, name: str, dtype: str, dim: int) -> Space:
@@ -183,7 +210,7 @@ def insert_rows(
     (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vector").fetchone()
     cursor = db.executemany(
         "INSERT OR IGNORE INTO vector (space, key, checksum, data) VALUES (?, ?, ?, ?)",
-        ((space.id, key, row_checksum(key, data), data) for key, data in rows),
+        ((space.id, key, row_checksum(space, key, data), data) for key, data in rows),
     )
     db.execute(
         f"INSERT INTO block SELECT DISTINCT id / {ROWS_PER_BLOCK}, ? FROM vector WHERE id > ?"
@@ -193,14 +220,19 @@ def insert_rows(
     return cursor.rowcount
 
 
-def row_checksum(key: str, data: bytes) -> int:
-    """Return a checksum that also covers the key, so that rows cannot be mixed up."""
-    return zlib.crc32(data, zlib.crc32(key.encode()))
+def row_checksum(space: Space, key: str, data: bytes) -> int:
+    """Return a checksum that covers space and key as well, so that rows cannot be mixed up."""
+    owner = f"{space.name}\0{space.dtype}\0{space.dim}\0{key}\0"
+    return zlib.crc32(data, zlib.crc32(owner.encode()))
 
 
-def is_intact(key: object, data: object, checksum: object) -> bool:
+def is_intact(space: Space, key: object, data: object, checksum: object) -> bool:
     """Compare a row with its checksum; a damaged row may hold values of any type."""
-    return isinstance(key, str) and isinstance(data, bytes) and row_checksum(key, data) == checksum
+    if not isinstance(key, str) or not isinstance(data, bytes) or len(data) != space.row_bytes:
+        return False
+    # Rows of earlier versions have a checksum of key and data alone.
+    earlier = zlib.crc32(data, zlib.crc32(key.encode()))
+    return checksum in (row_checksum(space, key, data), earlier)
 
 
 def split_keys(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
@@ -223,6 +255,11 @@ def has_code(error: BaseException | None, *prefixes: str) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(prefixes)
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """Tell whether SQLite found a file damaged."""
+    return has_code(error, *_DAMAGE, "SQLITE_NOTADB")
+
+
 @contextmanager
 def explained(root: Path) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into an `OutputError` with a remedy."""
@@ -231,9 +268,9 @@ def explained(root: Path) -> Iterator[None]:
         with explained_writing("features", root, instead):
             yield
     except sqlite3.Error as error:
-        texts = (text for codes, text in _EXPLANATIONS if has_code(error, *codes))
-        text = next(
-            texts, "The feature store {root} cannot be used ({words}). Check the drive, or "
-        )
+        # Python reports text that is not UTF-8 without a code of SQLite.
+        is_garbled = "decode" in str(error) and not has_code(error, "SQLITE")
+        cause = DamagedError(str(error)) if is_garbled else error
+        text = next(text for codes, text in _EXPLANATIONS if has_code(cause, *codes))
         text = text.format(root=printable_path(root), words=describe_error(error))
-        raise OutputError(f"{text}{instead}.") from error
+        raise OutputError(f"{text}{instead}.") from cause
