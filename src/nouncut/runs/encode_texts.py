@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nouncut.compute.progress import Progress, silent
 from nouncut.models.encoder import Encoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
+from nouncut.runs.encode_again import read_or_encode
 from nouncut.store.store import FeatureStore, text_key
 from nouncut.words.prompts import check_prompts, fill_template
 
@@ -58,7 +59,8 @@ def encode_nouns(
     >>> import tempfile
     >>> from nouncut import encode_nouns
     >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.store.store import FeatureStore
+    >>> from nouncut.runs.encode_again import read_or_encode
+from nouncut.store.store import FeatureStore
     >>> encoder = load_encoder("mini", device="cpu").encoder
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     features = encode_nouns(["cat", "dog"], ["{}", "a {}."], encoder, FeatureStore(folder))
@@ -89,11 +91,11 @@ class TextEncoding:
         self._space = f"texts {encoder.fingerprint}"
         self._stage = "encoding nouns" if tuple(prompts) == PLAIN else "encoding phrases"
         is_list = tuple(prompts) == PLAIN and len(nouns) >= _LONG_LIST
-        self._list = nouns if is_list else None
+        self._is_list, self._nouns, self._prompts = is_list, nouns, check_prompts(prompts)
         self._joined = store.read_joined(self._space, nouns) if is_list else None
         self._keys: list[list[str]] = []
         phrases: dict[str, tuple[str, str]] = {}
-        for template in check_prompts(prompts) if self._joined is None else ():
+        for template in self._prompts if self._joined is None else ():
             self._keys.append([text_key(text) for text in fill_template(template, nouns)])
             phrases |= zip(self._keys[-1], ((template, noun) for noun in nouns), strict=True)
         distinct = list(phrases)
@@ -116,10 +118,23 @@ class TextEncoding:
             self._report(self._stage, total - self.n_left, total)
         if self._joined is not None:
             return [self._joined]
-        rows = [self._store.read(self._space, keys) for keys in self._keys]
-        if self._list is not None:
-            self._store.join(self._space, self._list, rows[0])
+        rows = [self._read(*pair) for pair in zip(self._prompts, self._keys, strict=True)]
+        if self._is_list:
+            self._store.join(self._space, self._nouns, rows[0])
         return rows
+
+    def _read(self, template: str, keys: list[str]) -> NDArray[np.float32]:
+        """Read the features of all nouns in a prompt."""
+
+        def encode(gone: Sequence[str]) -> NDArray[np.float32]:
+            nouns = dict(zip(keys, self._nouns, strict=True))
+            parts = [np.empty((0, self._encoder.text_dim), np.float32)]
+            for start in range(0, len(gone), _LARGEST_BATCH):
+                part = [nouns[key] for key in gone[start : start + _LARGEST_BATCH]]
+                parts.append(self._encoder.encode_nouns(part, template))
+            return np.concatenate(parts)
+
+        return read_or_encode(self._store, self._space, keys, encode)
 
     def _run_batch(self) -> int:
         if not self.n_left:

@@ -33,6 +33,12 @@ REPAIR = (
 
 # The statements are right, and no two rows have the same key: the file must be wrong.
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH")
+# What SQLite says when its file is no longer there.
+_GONE = ("SQLITE_CANTOPEN", "SQLITE_READONLY_DBMOVED", "SQLITE_IOERR")
+_REMOVED = (
+    "The feature store {root} was removed while it was in use ({words}). Start again: its features "
+    "are then encoded again. Or "
+)
 _EXPLANATIONS = (
     (
         ["SQLITE_FULL"],
@@ -112,7 +118,7 @@ class DamagedError(sqlite3.DatabaseError):
 def create_database(root: Path) -> None:
     """Create the database unless it exists; refuse files that this version cannot use."""
     is_there = (root / DATABASE_NAME).exists()
-    with explained(root):
+    with explained(root, is_new=not is_there):
         if not is_there:
             root.mkdir(parents=True, exist_ok=True)
         with closing(connect(root, "rw" if is_there else "rwc")) as db:
@@ -261,7 +267,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def explained(root: Path) -> Iterator[None]:
+def explained(root: Path, *, is_new: bool = False) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into an `OutputError` with a remedy."""
     instead = "set NOUNCUT_CACHE to another folder"
     try:
@@ -271,6 +277,9 @@ def explained(root: Path) -> Iterator[None]:
         # Python reports text that is not UTF-8 without a code of SQLite.
         is_garbled = "decode" in str(error) and not has_code(error, "SQLITE")
         cause = DamagedError(str(error)) if is_garbled else error
-        text = next(text for codes, text in _EXPLANATIONS if has_code(cause, *codes))
+        if not is_new and has_code(cause, *_GONE) and not (root / DATABASE_NAME).exists():
+            text = _REMOVED
+        else:
+            text = next(text for codes, text in _EXPLANATIONS if has_code(cause, *codes))
         text = text.format(root=printable_path(root), words=describe_error(error))
         raise OutputError(f"{text}{instead}.") from cause
