@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from nouncut.compute.progress import Progress, silent
 from nouncut.models.encoder import Encoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
+from nouncut.runs.encode_again import read_or_encode
 from nouncut.runs.encode_again import read_or_encode
 from nouncut.store.store import FeatureStore, text_key
 from nouncut.words.prompts import check_prompts, fill_template
@@ -21,6 +23,7 @@ PLAIN = ("{}",)
 # A batch grows to twice the size of the one before it: small ones tell the speed of the model soon,
 # and in large ones more texts have the same length, which is faster.
 _FIRST_BATCH, _LARGEST_BATCH = 512, 8192
+_ROWS_AT_ONCE = 16_384
 # Vectors of this many words or more are kept side by side in the store as well.
 _LONG_LIST = 4096
 
@@ -59,8 +62,7 @@ def encode_nouns(
     >>> import tempfile
     >>> from nouncut import encode_nouns
     >>> from nouncut.models.choose import load_encoder
-    >>> from nouncut.runs.encode_again import read_or_encode
-from nouncut.store.store import FeatureStore
+    >>> from nouncut.store.store import FeatureStore
     >>> encoder = load_encoder("mini", device="cpu").encoder
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     features = encode_nouns(["cat", "dog"], ["{}", "a {}."], encoder, FeatureStore(folder))
@@ -99,7 +101,7 @@ class TextEncoding:
             self._keys.append([text_key(text) for text in fill_template(template, nouns)])
             phrases |= zip(self._keys[-1], ((template, noun) for noun in nouns), strict=True)
         distinct = list(phrases)
-        missing = store.missing(self._space, distinct)
+        missing = self._find_missing(distinct)
         order = np.random.default_rng(0).permutation(missing)
         self._todo = [(distinct[i], *phrases[distinct[i]]) for i in order]
         self._ends = batch_ends(len(missing), _FIRST_BATCH, _LARGEST_BATCH)
@@ -123,18 +125,32 @@ class TextEncoding:
             self._store.join(self._space, self._nouns, rows[0])
         return rows
 
+    def _find_missing(self, keys: list[str]) -> list[int]:
+        missing: list[int] = []
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            if start:
+                self._report("looking up words", start, len(keys))
+            found = self._store.missing(self._space, keys[start : start + _ROWS_AT_ONCE])
+            missing += [start + position for position in found]
+        return missing
+
     def _read(self, template: str, keys: list[str]) -> NDArray[np.float32]:
         """Read the features of all nouns in a prompt."""
 
-        def encode(gone: Sequence[str]) -> NDArray[np.float32]:
-            nouns = dict(zip(keys, self._nouns, strict=True))
-            parts = [np.empty((0, self._encoder.text_dim), np.float32)]
-            for start in range(0, len(gone), _LARGEST_BATCH):
-                part = [nouns[key] for key in gone[start : start + _LARGEST_BATCH]]
-                parts.append(self._encoder.encode_nouns(part, template))
-            return np.concatenate(parts)
+        found = np.empty((len(keys), self._encoder.text_dim), np.float32)
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            if start:
+                self._report("reading nouns", start, len(keys))
+            part = slice(start, start + _ROWS_AT_ONCE)
+            encode = partial(self._encode_again, template, self._nouns[part], keys[part])
+            found[part] = read_or_encode(self._store, self._space, keys[part], encode)
+        return found
 
-        return read_or_encode(self._store, self._space, keys, encode)
+    def _encode_again(
+        self, template: str, nouns: Sequence[str], keys: Sequence[str], gone: Sequence[str]
+    ) -> NDArray[np.float32]:
+        noun_of = dict(zip(keys, nouns, strict=True))
+        return self._encoder.encode_nouns([noun_of[key] for key in gone], template)
 
     def _run_batch(self) -> int:
         if not self.n_left:
