@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nouncut.errors import NouncutError
+from nouncut.compute.memory import is_memory_error
+from nouncut.errors import LowMemoryError, NouncutError, describe_error
 from nouncut.runs.settings import declarations
 
 INTERRUPTED = 130
 HELP = (
     "Exit codes: 0 done; 1 failed unexpectedly; 2 an option is wrong; 3 the input cannot be used "
     "(no images, no such file, no run); 4 the model cannot be had; 5 the output cannot be written "
-    "(no room, no permission, another run at work); 130 interrupted."
+    "(no room, no permission, another run at work); 6 too little memory; 130 interrupted."
+)
+_MORE_MEMORY = (
+    "Close other programs, raise the limit of the process (ulimit -v unlimited) or of its "
+    "container, or take fewer images."
 )
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=(?:True|\.\.\.))?`")
 
@@ -39,3 +44,11 @@ def explained_errors(resume: str | None = None) -> Iterator[None]:
     except NouncutError as error:
         complain(for_command_line(str(error)))
         raise SystemExit(error.exit_code) from error
+    except Exception as error:
+        if not is_memory_error(error):
+            raise
+        # What has been allocated is freed before the message needs memory.
+        words = describe_error(error)
+        error.__traceback__ = None
+        complain(f"Not enough memory ({words}). {_MORE_MEMORY}")
+        raise SystemExit(LowMemoryError.exit_code) from None
