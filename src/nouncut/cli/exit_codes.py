@@ -41,14 +41,17 @@ def explained_errors(resume: str | None = None) -> Iterator[None]:
     except KeyboardInterrupt:
         complain("Interrupted." if resume is None else f"Interrupted. {resume}")
         raise SystemExit(INTERRUPTED) from None
-    except NouncutError as error:
-        complain(for_command_line(str(error)))
-        raise SystemExit(error.exit_code) from error
     except Exception as error:
-        if not is_memory_error(error):
+        is_short = _is_short_of_memory(error)
+        if not isinstance(error, NouncutError) and not is_short:
             raise
-        # What has been allocated is freed before the message needs memory.
-        words = describe_error(error)
-        error.__traceback__ = None
-        complain(f"Not enough memory ({words}). {_MORE_MEMORY}")
-        raise SystemExit(LowMemoryError.exit_code) from None
+        known = error if isinstance(error, NouncutError) else None
+        if known is None or (is_short and not isinstance(known, LowMemoryError)):
+            known = LowMemoryError(f"Not enough memory ({describe_error(error)}). {_MORE_MEMORY}")
+        complain(for_command_line(str(known)))
+        raise SystemExit(known.exit_code) from error
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Tell whether an error, or what caused it, is that there is no memory left."""
+    return error is not None and (is_memory_error(error) or _is_short_of_memory(error.__cause__))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.checks import check_choice
+from nouncut.compute.memory import free_address_space
 from nouncut.compute.rows import unit_rows
-from nouncut.errors import ModelError, ParameterError
+from nouncut.errors import LowMemoryError, ModelError, ParameterError
 
 if TYPE_CHECKING:
     import torch
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+# Without it, torch ends the process instead of raising an error.
+_TORCH_SPACE = 0.9e9
 # MPS and the CPU have no exception type of their own, only these messages.
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
@@ -26,6 +30,13 @@ Result = TypeVar("Result")
 
 def choose_device(device: str) -> torch.device:
     """Return the device of a name."""
+    space = free_address_space()
+    if space is not None and space < _TORCH_SPACE and "torch" not in sys.modules:
+        raise LowMemoryError(
+            f"This model needs torch, and torch {_TORCH_SPACE / 1e9} GB of address space, but its "
+            f"limit leaves only {space / 1e9:.1f} GB. Raise it (ulimit -v unlimited), or choose "
+            "'mini' as the `model`."
+        )
     import torch
 
     available = {

@@ -55,6 +55,8 @@ BYTES_ONCE = 120 * 2**20
 
 # Estimates of memory are rough: only a larger excess than this prevents a run.
 _CERTAIN_EXCESS = 1.5
+# Address space that threads and libraries reserve but do not use.
+_UNUSED_SPACE = 100 * 2**20
 _LIMITS = {
     "machine": "only {} are free on this machine. Close other programs",
     "container": "its container (control group) leaves only {}. Raise the container's limit",
@@ -183,7 +185,12 @@ def check_memory(estimate: Estimate) -> None:
     if free is None:
         return
     room = free.n_bytes + (free_swap() if free.limit == "machine" else 0)
-    if more > _CERTAIN_EXCESS * room:
+    if free.limit == "process":
+        # Libraries that get no address space end the process without an error.
+        is_too_much = more + _UNUSED_SPACE > room
+    else:
+        is_too_much = more > _CERTAIN_EXCESS * room
+    if is_too_much:
         raise LowMemoryError(
             f"This run needs about {more / 1e9:.1f} GB more memory, but {_LIMITS[free.limit]}, or "
             "take fewer images or another `model`.".format(f"{room / 1e9:.1f} GB")
