@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import torch
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
-# Without it, torch ends the process instead of raising an error.
 _TORCH_SPACE = 0.9e9
 # MPS and the CPU have no exception type of their own, only these messages.
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
@@ -28,8 +27,8 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 Result = TypeVar("Result")
 
 
-def choose_device(device: str) -> torch.device:
-    """Return the device of a name."""
+def _check_address_space() -> None:
+    """Raise if torch would not fit; it would end the process instead of raising an error."""
     space = free_address_space()
     if space is not None and space < _TORCH_SPACE and "torch" not in sys.modules:
         raise LowMemoryError(
@@ -37,6 +36,11 @@ def choose_device(device: str) -> torch.device:
             f"limit leaves only {space / 1e9:.1f} GB. Raise it (ulimit -v unlimited), or choose "
             "'mini' as the `model`."
         )
+
+
+def choose_device(device: str) -> torch.device:
+    """Return the device of a name."""
+    _check_address_space()
     import torch
 
     available = {
@@ -105,6 +109,7 @@ def run_in_batches(
     function: Callable[[int, int], Result], n: int, size: BatchSize, cost: int = 1
 ) -> list[Result]:
     """Call a function on consecutive ranges of 0 to n; halve them when memory runs out."""
+    _check_address_space()
     results: list[Result] = []
     start = 0
     while start < n:
