@@ -103,9 +103,7 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def _become_the_command(
-    arguments: Sequence[str], cache: Path, watched: Path, fault: Fault
-) -> None:
+def _become_the_command(arguments: Sequence[str], cache: Path, watched: Path, fault: Fault) -> None:
     """Run the command, and end the process."""
     code = 1
     try:

@@ -90,7 +90,9 @@ def test_a_run_that_a_container_would_kill_ends_before_its_long_part(
     monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     (tmp_path / "memory.max").write_text("3000000000")
     (tmp_path / "memory.current").write_text("2999000000")
-    with pytest.raises(LowMemoryError, match=r"control group\) leaves only 0\.0 GB\. Raise the con"):
+    with pytest.raises(
+        LowMemoryError, match=r"control group\) leaves only 0\.0 GB\. Raise the con"
+    ):
         announced(path, model="auto", vocabulary=None)
     (tmp_path / "memory.current").write_text("1000000")
     announced(path, model="auto", vocabulary=None)

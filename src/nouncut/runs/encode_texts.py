@@ -13,7 +13,6 @@ from nouncut.compute.progress import Progress, silent
 from nouncut.models.encoder import Encoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
 from nouncut.runs.encode_again import read_or_encode
-from nouncut.runs.encode_again import read_or_encode
 from nouncut.store.store import FeatureStore, text_key
 from nouncut.words.prompts import check_prompts, fill_template
 
@@ -136,7 +135,6 @@ class TextEncoding:
 
     def _read(self, template: str, keys: list[str]) -> NDArray[np.float32]:
         """Read the features of all nouns in a prompt."""
-
         found = np.empty((len(keys), self._encoder.text_dim), np.float32)
         for start in range(0, len(keys), _ROWS_AT_ONCE):
             if start:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class Space(NamedTuple):
 class DamagedError(sqlite3.DatabaseError):
     """Values that SQLite can read, but that nobody has written."""
 
-    sqlite_errorname: Final = "SQLITE_CORRUPT"
+    sqlite_errorname = "SQLITE_CORRUPT"
 
 
 def create_database(root: Path) -> None:

@@ -99,9 +99,7 @@ def keep_hashes(root: Path, found: Mapping[Path, tuple[FileState, str]]) -> None
     ]
     with _tolerated_errors(root), closing(_connect(root)) as db, db:
         db.execute(_SCHEMA)
-        db.executemany(
-            "INSERT OR REPLACE INTO checked_file VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
-        )
+        db.executemany("INSERT OR REPLACE INTO checked_file VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _checksum(path: bytes, state: FileState, content: object) -> int:

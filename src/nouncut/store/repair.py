@@ -33,7 +33,6 @@ from nouncut.store.database import (
     transaction,
 )
 
-
 _TABLES = (
     "id, space, key, checksum, data FROM vector",
     "id, name, dtype, dim FROM space",
