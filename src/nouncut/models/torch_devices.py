@@ -33,8 +33,8 @@ def _check_address_space() -> None:
     if space is not None and space < _TORCH_SPACE and "torch" not in sys.modules:
         raise LowMemoryError(
             f"This model needs torch, which maps {_TORCH_SPACE / 1e9} GB of memory, but the "
-            f"limit on address space leaves only {space / 1e9:.1f} GB. Raise it (ulimit -v unlimited), "
-            "or choose 'mini' as the `model`."
+            f"limit on address space leaves only {space / 1e9:.1f} GB. Raise it (ulimit -v "
+            "unlimited), or choose 'mini' as the `model`."
         )
 
 
