@@ -52,6 +52,12 @@ class OutputError(NouncutError):
     exit_code = 5
 
 
+class LowMemoryError(NouncutError, MemoryError):
+    """A run that needs more memory than it can get."""
+
+    exit_code = 6
+
+
 def printable_path(path: str | os.PathLike[str]) -> str:
     r"""Return a path as one line of text, safe for any terminal."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")

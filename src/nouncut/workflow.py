@@ -134,7 +134,7 @@ def cluster_images(
         n_clusters=n_clusters,
         model=_absolute_model(model),
         looks=_absolute_models(looks),
-        vocabulary=_read_vocabulary(vocabulary),
+        vocabulary=_read_vocabulary(vocabulary, progress),
         lexicons=None if lexicons is None else tuple(lexicons),
         prompts=tuple(prompts),
         tau=tau,
@@ -170,9 +170,11 @@ def _absolute_model(model: str) -> str:
     return os.path.abspath(folder) if is_folder else model
 
 
-def _read_vocabulary(vocabulary: AnyPath | Sequence[str] | None) -> tuple[str, ...] | None:
+def _read_vocabulary(
+    vocabulary: AnyPath | Sequence[str] | None, progress: Progress | None
+) -> tuple[str, ...] | None:
     if vocabulary is None:
         return None
     if isinstance(vocabulary, str | os.PathLike):
-        return tuple(read_words(vocabulary))
+        return tuple(read_words(vocabulary, progress=progress))
     return tuple(vocabulary)

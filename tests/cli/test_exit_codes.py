@@ -9,6 +9,7 @@ from nouncut.cli.exit_codes import INTERRUPTED, explained_errors, for_command_li
 from nouncut.errors import (
     ImageError,
     InputError,
+    LowMemoryError,
     ModelError,
     NouncutError,
     OutputError,
@@ -26,6 +27,7 @@ from nouncut.runs.settings import declarations
         (ImageError("a.jpg", "the file is empty"), 3),
         (ModelError("There is no such model."), 4),
         (OutputError("The disk is full."), 5),
+        (LowMemoryError("This run needs 9 GB."), 6),
     ],
 )
 def test_the_code_follows_from_the_error(error, code, capsys):
@@ -34,6 +36,28 @@ def test_the_code_follows_from_the_error(error, code, capsys):
     assert ended.value.code == code
     said = capsys.readouterr().err
     assert said == f"nouncut: {for_command_line(str(error))}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("libscipy.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_a_lack_of_memory_is_named_even_if_it_looks_like_another_error(error, capsys):
+    def wrap():
+        raise ModelError("Download it again.") from error
+
+    def pass_on():
+        raise error
+
+    for fail in (wrap, pass_on):
+        with pytest.raises(SystemExit) as ended, explained_errors():
+            fail()
+        assert ended.value.code == 6
+        assert capsys.readouterr().err.startswith("nouncut: Not enough memory (")
 
 
 def test_an_unforeseen_error_passes_through():

@@ -80,3 +80,15 @@ def test_one_word_tells_nothing_apart_but_gives_a_view():
     view = view_by_words(images, np.eye(1, DIM))
     assert view(images).shape == (5, 1)
     assert np.isfinite(view(images)).all()
+
+
+@settings(deadline=None)
+@given(seeds, st.integers(1, DIM))
+def test_many_words_give_the_axes_of_a_full_decomposition(seed, rank):
+    rng = np.random.default_rng(seed)
+    images = rng.normal(size=(9, DIM))
+    words = rng.normal(size=(40, rank)) @ rng.normal(size=(rank, DIM))
+    directions = unit_rows(words) - unit_rows(words).mean(axis=0)
+    _, values, axes = np.linalg.svd(directions, full_matrices=False)
+    seen = (unit_rows(images) - unit_rows(images).mean(axis=0)) @ axes[values > 1e-5 * values[0]].T
+    assert_allclose(products(images, words), seen @ seen.T, atol=1e-4)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from nouncut import cluster_images
+from nouncut.compute import memory
 from nouncut.compute.memory import peak_memory
+from nouncut.errors import LowMemoryError
 from nouncut.paper.synthetic import make_clip_like
 from nouncut.store.store import FeatureStore
 
@@ -78,3 +80,19 @@ def test_more_rows_take_longer_and_more_memory(announced, tmp_path):
     assert peak_memory() / 2 < many.n_bytes < peak_memory() + 2**30
     age = datetime.now(UTC) - datetime.fromisoformat(many.announced)
     assert timedelta(0) <= age < timedelta(minutes=5)
+
+
+def test_a_run_that_a_container_would_kill_ends_before_its_long_part(
+    announced, tmp_path, monkeypatch
+):
+    path = tmp_path / "features.npy"
+    np.save(path, make_clip_like(3000, 2, random_state=0).features)
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    (tmp_path / "memory.max").write_text("3000000000")
+    (tmp_path / "memory.current").write_text("2999000000")
+    with pytest.raises(
+        LowMemoryError, match=r"control group\) leaves only 0\.0 GB\. Raise the con"
+    ):
+        announced(path, model="auto", vocabulary=None)
+    (tmp_path / "memory.current").write_text("1000000")
+    announced(path, model="auto", vocabulary=None)

@@ -4,7 +4,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import closing
+import zlib
+from contextlib import closing, suppress
 from datetime import timedelta
 
 import numpy as np
@@ -354,6 +355,68 @@ def test_rows_that_were_swapped_are_damaged(store):
     assert store.check() == ["space 's': 1 row(s) are damaged"]
     with pytest.raises(OutputError, match="damaged rows"):
         store.read("s", ["x"])
+
+
+def test_a_row_of_another_space_is_damaged(store):
+    for space, number in (("a", 0), ("b", 1)):
+        store.append(space, ["k"], rows_of([number]))
+    with closing(sqlite3.connect(store.root / "features.sqlite")) as db, db:
+        db.execute("DELETE FROM vector WHERE space = 1")
+        db.execute("UPDATE vector SET space = 1")
+    assert store.check() == ["space 'a': 1 row(s) are damaged"]
+    with pytest.raises(OutputError, match="damaged rows"):
+        store.read("a", ["k"])
+
+
+def test_rows_with_checksums_of_earlier_versions_are_read(store):
+    store.append("s", keys_of(range(2)), rows_of(range(2)))
+    with closing(sqlite3.connect(store.root / "features.sqlite")) as db, db:
+        db.execute(
+            "UPDATE vector SET checksum = ? WHERE key = 'key-0'",
+            (zlib.crc32(rows_of([0]).tobytes(), zlib.crc32(b"key-0")),),
+        )
+    assert store.check() == []
+    assert np.array_equal(store.read("s", keys_of(range(2))), rows_of(range(2)))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE space SET dim = 'eight'",
+        "UPDATE space SET dim = -8",
+        "UPDATE space SET dim = 9",
+        "UPDATE space SET dtype = 'float33'",
+        "UPDATE space SET name = x'ff'",
+        "UPDATE space SET name = CAST(x'ff' AS TEXT)",
+        "UPDATE space SET id = 5",
+        f"UPDATE block SET id = {2**62}",
+        "UPDATE block SET used = 1e300",
+        "UPDATE block SET used = 'today'",
+        "UPDATE vector SET key = x'00' WHERE id = 2",
+        "UPDATE vector SET data = 'text' WHERE id = 2",
+        "UPDATE vector SET data = x'00' WHERE id = 2",
+        "UPDATE vector SET checksum = 'none' WHERE id = 2",
+        f"UPDATE vector SET id = {2**63 - 1} WHERE id = 2",
+        "DROP TABLE block",
+        "DROP TABLE space",
+        "DROP TABLE vector",
+    ],
+)
+def test_wrong_values_in_any_column_end_in_a_clean_store(store, harm):
+    numbers = range(5)
+    store.append("s", keys_of(numbers), rows_of(numbers))
+    with closing(sqlite3.connect(store.root / "features.sqlite")) as db, db:
+        db.execute(harm)
+    with suppress(KeyError, OutputError):
+        assert np.array_equal(store.read("s", keys_of(numbers)), rows_of(numbers))
+    with suppress(OutputError):
+        store.spaces()
+    store.repair()
+    assert store.check() == []
+    store.append("s", keys_of(numbers), rows_of(numbers))
+    assert np.array_equal(store.read("s", keys_of(numbers)), rows_of(numbers))
+    store.prune(max_bytes=0)
+    assert store.spaces() == []
 
 
 def test_rows_are_plain_little_endian_floats(store):

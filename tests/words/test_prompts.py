@@ -84,6 +84,7 @@ def test_read_prompts(tmp_path):
         ),
         (b"a {}.\n\na dog.\n", r"prompts\.txt, line 3: 'a dog\.' is not a template"),
         (b"a {}.\n\xff {}\n", r"prompts\.txt, line 2: not UTF-8"),
+        (b"a {}.\n" + b"so " * 200 + b"{}", r"prompts\.txt, line 2: .*602 characters.*most 300"),
     ],
 )
 def test_read_prompts_errors(tmp_path, content, problem):

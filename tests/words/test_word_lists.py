@@ -64,7 +64,8 @@ def test_csv_file(write, content, expected):
         ("w.csv", "noun,gloss\n", r"w\.csv has no words"),
         ("w.txt", "cat\nd\xf6g\n".encode("latin-1"), r"w\.txt, line 2: not UTF-8"),
         ("w.txt", "cat\n".encode("utf-16"), r"w\.txt, line 1: not UTF-8"),
-        ("w.txt", "cat\nd\0g\n", r"w\.txt, line 2: not UTF-8"),
+        ("w.txt", "cat\n".encode("utf-16-le"), r"w\.txt, line 1: a NUL .* UTF-16"),
+        ("w.txt", "cat\nd\0g\n", r"w\.txt, line 2: a NUL character .*Remove it"),
         ("w.csv", b"cat\n\ndog,\xff\n", r"w\.csv, line 3: not UTF-8"),
         ("w.txt", "cat\n\n" + "a" * 201, r"w\.txt, line 3: the word has 201 characters"),
         ("w.csv", "n,noun\n1," + "a" * 201, r"w\.csv, line 2: the word has 201 characters"),
@@ -91,3 +92,11 @@ def test_unreadable_file(tmp_path, name):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match=rf"{name} cannot be read \(.+\)\. Check its name"):
         read_words(tmp_path / name)
+
+
+def test_a_long_list_is_read_with_progress(tmp_path):
+    path, seen = tmp_path / "w.txt", []
+    path.write_text("\n".join(f"word {number}" for number in range(25_000)))
+    words = read_words(path, progress=lambda *step: seen.append(step))
+    assert len(words) == 25_000
+    assert seen == [("reading words", done, 25_000) for done in (10_000, 20_000)]

@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nouncut.errors import NouncutError
+from nouncut.compute.memory import is_memory_error
+from nouncut.errors import LowMemoryError, NouncutError, describe_error
 from nouncut.runs.settings import declarations
 
 INTERRUPTED = 130
 HELP = (
     "Exit codes: 0 done; 1 failed unexpectedly; 2 an option is wrong; 3 the input cannot be used "
     "(no images, no such file, no run); 4 the model cannot be had; 5 the output cannot be written "
-    "(no room, no permission, another run at work); 130 interrupted."
+    "(no room, no permission, another run at work); 6 too little memory; 130 interrupted."
+)
+_MORE_MEMORY = (
+    "Close other programs, raise the limit of the process (ulimit -v unlimited) or of its "
+    "container, or take fewer images."
 )
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=(?:True|\.\.\.))?`")
 
@@ -36,6 +41,17 @@ def explained_errors(resume: str | None = None) -> Iterator[None]:
     except KeyboardInterrupt:
         complain("Interrupted." if resume is None else f"Interrupted. {resume}")
         raise SystemExit(INTERRUPTED) from None
-    except NouncutError as error:
-        complain(for_command_line(str(error)))
-        raise SystemExit(error.exit_code) from error
+    except Exception as error:
+        is_short = _is_short_of_memory(error)
+        if not isinstance(error, NouncutError) and not is_short:
+            raise
+        known = error if isinstance(error, NouncutError) else None
+        if known is None or (is_short and not isinstance(known, LowMemoryError)):
+            known = LowMemoryError(f"Not enough memory ({describe_error(error)}). {_MORE_MEMORY}")
+        complain(for_command_line(str(known)))
+        raise SystemExit(known.exit_code) from error
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Tell whether an error, or what caused it, is that there is no memory left."""
+    return error is not None and (is_memory_error(error) or _is_short_of_memory(error.__cause__))

@@ -55,7 +55,10 @@ class Announcement:
         """Print an estimate, unless it takes longer to read than to wait."""
         self.is_new = True
         # No image, or a single one, ends in an error.
-        self.was_printed = estimate.seconds >= QUICK_SECONDS and estimate.n_images > 1
+        is_worth_it = estimate.seconds >= QUICK_SECONDS or bool(
+            _describe_shortage(estimate.n_bytes)
+        )
+        self.was_printed = is_worth_it and estimate.n_images > 1
         if self.was_printed:
             self._bars.note(describe_estimate(estimate))
 

@@ -21,7 +21,10 @@ _UNITS = {
     "reading files": "files",
     # Some of them may turn out to be no images.
     "encoding images": "files",
+    "reading words": "words",
+    "looking up words": "words",
     "encoding nouns": "nouns",
+    "reading nouns": "nouns",
     "encoding phrases": "phrases",
     "finding neighbours": "blocks",
     "evaluating prompts": "prompts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,21 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.checks import check_choice
+from nouncut.compute.memory import free_address_space
 from nouncut.compute.rows import unit_rows
-from nouncut.errors import ModelError, ParameterError
+from nouncut.errors import LowMemoryError, ModelError, ParameterError
 
 if TYPE_CHECKING:
     import torch
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+_TORCH_SPACE = 0.9e9
 # MPS and the CPU have no exception type of their own, only these messages.
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 Result = TypeVar("Result")
 
 
+def _check_address_space() -> None:
+    """Raise if torch would not fit; it would end the process instead of raising an error."""
+    space = free_address_space()
+    if space is not None and space < _TORCH_SPACE and "torch" not in sys.modules:
+        raise LowMemoryError(
+            f"This model needs torch, which maps {_TORCH_SPACE / 1e9} GB of memory, but the "
+            f"limit on address space leaves only {space / 1e9:.1f} GB. Raise it (ulimit -v "
+            "unlimited), or choose 'mini' as the `model`."
+        )
+
+
 def choose_device(device: str) -> torch.device:
     """Return the device of a name."""
+    _check_address_space()
     import torch
 
     available = {
@@ -94,6 +109,7 @@ def run_in_batches(
     function: Callable[[int, int], Result], n: int, size: BatchSize, cost: int = 1
 ) -> list[Result]:
     """Call a function on consecutive ranges of 0 to n; halve them when memory runs out."""
+    _check_address_space()
     results: list[Result] = []
     start = 0
     while start < n:

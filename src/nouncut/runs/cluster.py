@@ -49,7 +49,7 @@ def make_run(
         # SciPy and scikit-learn take a second to import, and only a new run needs them.
         from nouncut.runs.collection import collect_features
         from nouncut.runs.contents import run_contents
-        from nouncut.runs.estimate import estimate_run
+        from nouncut.runs.estimate import check_memory, estimate_run
         from nouncut.runs.grouping import draw_map, group_as_before, prepare_comparison
         from nouncut.runs.vocabulary import start_vocabulary
 
@@ -59,6 +59,7 @@ def make_run(
         estimate = estimate_run(source, images, model, encoding, words, job)
         if on_estimate is not None:
             on_estimate(estimate)
+        check_memory(estimate)
         if encoding is not None:
             with job.timed("encoding images"):
                 images = encoding.finish()

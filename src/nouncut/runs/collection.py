@@ -19,6 +19,8 @@ from nouncut.runs.encode import EncodedImages
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.sources import FeatureFile, Source
 
+_ROWS_AT_ONCE = 8192
+
 
 @dataclass(frozen=True)
 class Collection:
@@ -121,11 +123,25 @@ def share_features_of_copies(collection: Collection, originals: NDArray[np.intp]
 def view_by_words(semantic: NDArray[Any], word_features: NDArray[Any]) -> Projection:
     """Return the view of unit semantic features along the directions in which words differ."""
     directions = unit_rows(word_features)
-    differences = directions - directions.mean(axis=0)
-    _, values, basis = np.linalg.svd(differences, full_matrices=False)
+    values, basis = _principal_axes(directions - directions.mean(axis=0))
     rank = max(1, int(np.sum(values > values[0] * 1e-5)))
     center = unit_rows(semantic).mean(axis=0, dtype=np.float64)
     return Projection(center.astype(np.float32), basis[:rank].T.astype(np.float32))
+
+
+def _principal_axes(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the singular values of rows, largest first, and the axes that belong to them."""
+    if len(rows) <= rows.shape[1]:
+        _, values, axes = np.linalg.svd(rows, full_matrices=False)
+        return values, axes
+    # The left vectors, which nobody needs, would take a minute for 100,000 words. Double precision
+    # resolves singular values down to 1e-8 of the largest.
+    gram = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[start : start + _ROWS_AT_ONCE].astype(np.float64)
+        gram += part.T @ part
+    squares, vectors = np.linalg.eigh(gram)
+    return np.sqrt(np.maximum(squares, 0.0))[::-1], vectors.T[::-1]
 
 
 def _read_feature_file(

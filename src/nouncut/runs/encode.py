@@ -20,6 +20,7 @@ from nouncut.images.open import DECODE_MARGIN
 from nouncut.images.read_ahead import load_ahead
 from nouncut.models.encoder import Encoder, ImageEncoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
+from nouncut.runs.encode_again import encode_files, read_or_encode
 from nouncut.runs.image_set import ImageSet, check_any_opens, hash_images
 from nouncut.store.store import FeatureStore
 
@@ -108,7 +109,7 @@ class EncodedImages(ImageSet):
             The stored rows.
         """
         keys = self.hashes or ()
-        return self.store.read(image_space(self.encoder), [keys[i] for i in indices])
+        return self._stored(self.encoder, [keys[i] for i in indices])
 
     def features(
         self, views: Sequence[Projection | None] | None = None
@@ -181,12 +182,18 @@ class EncodedImages(ImageSet):
         keys = (self.hashes or ()) if keys is None else keys
         found = np.empty((0, 0), np.float32)
         for start in range(0, len(keys), _ROWS_AT_ONCE):
-            rows = self.store.read(image_space(encoder), keys[start : start + _ROWS_AT_ONCE])
-            part = view(rows)
+            part = view(self._stored(encoder, keys[start : start + _ROWS_AT_ONCE]))
             if not start:
                 found = np.empty((len(keys), part.shape[1]), np.float32)
             found[start : start + len(part)] = part
         return found
+
+    def _stored(self, encoder: ImageEncoder, keys: Sequence[str]) -> NDArray[Any]:
+        def encode(gone: Sequence[str]) -> NDArray[np.float32]:
+            paths = dict(zip(self.hashes or (), self.paths, strict=True))
+            return encode_files(encoder, [paths[key] for key in gone], gone)
+
+        return read_or_encode(self.store, image_space(encoder), keys, encode)
 
 
 def encode_images(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from nouncut.compute.progress import Progress, silent
 from nouncut.models.encoder import Encoder
 from nouncut.runs.batches import batch_ends, seconds_per_item
+from nouncut.runs.encode_again import read_or_encode
 from nouncut.store.store import FeatureStore, text_key
 from nouncut.words.prompts import check_prompts, fill_template
 
@@ -20,6 +22,7 @@ PLAIN = ("{}",)
 # A batch grows to twice the size of the one before it: small ones tell the speed of the model soon,
 # and in large ones more texts have the same length, which is faster.
 _FIRST_BATCH, _LARGEST_BATCH = 512, 8192
+_ROWS_AT_ONCE = 16_384
 # Vectors of this many words or more are kept side by side in the store as well.
 _LONG_LIST = 4096
 
@@ -89,15 +92,15 @@ class TextEncoding:
         self._space = f"texts {encoder.fingerprint}"
         self._stage = "encoding nouns" if tuple(prompts) == PLAIN else "encoding phrases"
         is_list = tuple(prompts) == PLAIN and len(nouns) >= _LONG_LIST
-        self._list = nouns if is_list else None
+        self._is_list, self._nouns, self._prompts = is_list, nouns, check_prompts(prompts)
         self._joined = store.read_joined(self._space, nouns) if is_list else None
         self._keys: list[list[str]] = []
         phrases: dict[str, tuple[str, str]] = {}
-        for template in check_prompts(prompts) if self._joined is None else ():
+        for template in self._prompts if self._joined is None else ():
             self._keys.append([text_key(text) for text in fill_template(template, nouns)])
             phrases |= zip(self._keys[-1], ((template, noun) for noun in nouns), strict=True)
         distinct = list(phrases)
-        missing = store.missing(self._space, distinct)
+        missing = self._find_missing(distinct)
         order = np.random.default_rng(0).permutation(missing)
         self._todo = [(distinct[i], *phrases[distinct[i]]) for i in order]
         self._ends = batch_ends(len(missing), _FIRST_BATCH, _LARGEST_BATCH)
@@ -116,10 +119,36 @@ class TextEncoding:
             self._report(self._stage, total - self.n_left, total)
         if self._joined is not None:
             return [self._joined]
-        rows = [self._store.read(self._space, keys) for keys in self._keys]
-        if self._list is not None:
-            self._store.join(self._space, self._list, rows[0])
+        rows = [self._read(*pair) for pair in zip(self._prompts, self._keys, strict=True)]
+        if self._is_list:
+            self._store.join(self._space, self._nouns, rows[0])
         return rows
+
+    def _find_missing(self, keys: list[str]) -> list[int]:
+        missing: list[int] = []
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            if start:
+                self._report("looking up words", start, len(keys))
+            found = self._store.missing(self._space, keys[start : start + _ROWS_AT_ONCE])
+            missing += [start + position for position in found]
+        return missing
+
+    def _read(self, template: str, keys: list[str]) -> NDArray[np.float32]:
+        """Read the features of all nouns in a prompt."""
+        found = np.empty((len(keys), self._encoder.text_dim), np.float32)
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            if start:
+                self._report("reading nouns", start, len(keys))
+            part = slice(start, start + _ROWS_AT_ONCE)
+            encode = partial(self._encode_again, template, self._nouns[part], keys[part])
+            found[part] = read_or_encode(self._store, self._space, keys[part], encode)
+        return found
+
+    def _encode_again(
+        self, template: str, nouns: Sequence[str], keys: Sequence[str], gone: Sequence[str]
+    ) -> NDArray[np.float32]:
+        noun_of = dict(zip(keys, nouns, strict=True))
+        return self._encoder.encode_nouns([noun_of[key] for key in gone], template)
 
     def _run_batch(self) -> int:
         if not self.n_left:

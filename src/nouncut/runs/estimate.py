@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nouncut.compute.memory import peak_memory, used_memory
+from nouncut.compute.memory import free_memory, free_swap, peak_memory, used_memory
 from nouncut.compute.threads import blas_threads, count_threads, run_tasks
-from nouncut.errors import ImageError
+from nouncut.errors import ImageError, LowMemoryError
 from nouncut.images.open import open_image
 from nouncut.method.candidates import RANK
 from nouncut.method.count import MAX_CLUSTERS
@@ -53,6 +53,15 @@ WORK = {
 # Buffers that SciPy, BLAS and threads allocate when they are first used.
 BYTES_ONCE = 120 * 2**20
 
+# Estimates of memory are rough: only a larger excess than this prevents a run.
+_CERTAIN_EXCESS = 1.5
+# Address space that threads and libraries reserve but do not use.
+_UNUSED_SPACE = 100 * 2**20
+_LIMITS = {
+    "machine": "only {} are free on this machine. Close other programs",
+    "container": "its container (control group) leaves only {}. Raise the container's limit",
+    "process": "its limit on address space leaves only {}. Raise it (ulimit -v unlimited)",
+}
 _TRIAL_SECONDS = 1.0
 _THUMBNAIL_SECONDS = 0.3
 _THUMBNAIL_SIDE = 320
@@ -168,6 +177,24 @@ def estimate_run(
         amounts=amounts,
         multiplications_per_second=speed,
     )
+
+
+def check_memory(estimate: Estimate) -> None:
+    """Raise if a run needs so much more memory than is free that it would be killed."""
+    free, more = free_memory(), estimate.n_bytes - (used_memory() or 0)
+    if free is None:
+        return
+    room = free.n_bytes + (free_swap() if free.limit == "machine" else 0)
+    if free.limit == "process":
+        # Libraries that get no address space end the process without an error.
+        is_too_much = more + _UNUSED_SPACE > room
+    else:
+        is_too_much = more > _CERTAIN_EXCESS * room
+    if is_too_much:
+        raise LowMemoryError(
+            f"This run needs about {more / 1e9:.1f} GB more memory, but {_LIMITS[free.limit]}, or "
+            "take fewer images or another `model`.".format(f"{room / 1e9:.1f} GB")
+        )
 
 
 def _try(

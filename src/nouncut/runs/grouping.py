@@ -57,7 +57,8 @@ def prepare_comparison(
     """Compare images by looks or by words, and copies like their originals."""
     originals = original_images(collection)
     if vocabulary is not None and job.settings.comparison == "words":
-        collection = compare_by_words(collection, vocabulary.features)
+        with job.stage("comparing words"):
+            collection = compare_by_words(collection, vocabulary.features)
     return share_features_of_copies(collection, originals)
 
 

@@ -20,6 +20,7 @@ from nouncut.words.nouns import NounFilter, noun_words
 # Vocabularies up to this size skip the noun filter.
 _FEW_WORDS = 1000
 _SHOWN_WORDS = 8
+_WORDS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,17 @@ def start_vocabulary(model: ChosenEncoder | None, job: Job) -> VocabularyEncodin
         return None
     words = vocabulary_words(job.settings)
     if job.settings.vocabulary is not None:
-        _warn_of_unknown_words(words, model.encoder)
+        _warn_of_unknown_words(words, model.encoder, job)
     texts = TextEncoding(words, PLAIN, model.encoder, job.store, progress=job.progress)
     return VocabularyEncoding(words, texts)
 
 
-def _warn_of_unknown_words(words: list[str], encoder: Encoder) -> None:
-    if unknown := encoder.unknown_texts(words):
+def _warn_of_unknown_words(words: list[str], encoder: Encoder, job: Job) -> None:
+    unknown: list[str] = []
+    for start in range(0, len(words), _WORDS_AT_ONCE):
+        job.progress("looking up words", start, len(words))
+        unknown += encoder.unknown_texts(words[start : start + _WORDS_AT_ONCE])
+    if unknown:
         shown = ", ".join(unknown[:_SHOWN_WORDS])
         more = len(unknown) - _SHOWN_WORDS
         warn_user(

@@ -31,6 +31,14 @@ REPAIR = (
     "then encoded again."
 )
 
+# The statements are right, and no two rows have the same key: the file must be wrong.
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH")
+# What SQLite says when its file is no longer there.
+_GONE = ("SQLITE_CANTOPEN", "SQLITE_READONLY_DBMOVED", "SQLITE_IOERR")
+_REMOVED = (
+    "The feature store {root} was removed while it was in use ({words}). Start again: its features "
+    "are then encoded again. Or "
+)
 _EXPLANATIONS = (
     (
         ["SQLITE_FULL"],
@@ -52,7 +60,7 @@ _EXPLANATIONS = (
         ["SQLITE_BUSY", "SQLITE_LOCKED"],
         "Another process keeps the feature store {root} locked ({words}). Wait until it ends, or ",
     ),
-    (["SQLITE_CORRUPT"], "The feature store {root} is damaged ({words}). " + REPAIR + " Or "),
+    (_DAMAGE, "The feature store {root} is damaged ({words}). " + REPAIR + " Or "),
     (
         ["SQLITE_NOTADB"],
         "The feature store {root} is damaged ({words}). Delete the folder: its features are then "
@@ -81,6 +89,12 @@ _SCHEMA = (
 _PATIENCE_SECONDS = 300.0
 
 
+# SQL for the date of last use of a block; a damaged one counts as long ago.
+USED = "CASE WHEN typeof(used) = 'real' AND used BETWEEN 0 AND 1e10 THEN used ELSE 0.0 END"
+# SQLite's longest row has 1e9 bytes.
+_LARGEST_DIM = 10**9
+
+
 class Space(NamedTuple):
     """A set of vectors of one kind and length."""
 
@@ -89,11 +103,22 @@ class Space(NamedTuple):
     dtype: str
     dim: int
 
+    @property
+    def row_bytes(self) -> int:
+        """Size of a vector."""
+        return self.dim * DTYPES[self.dtype].itemsize
+
+
+class DamagedError(sqlite3.DatabaseError):
+    """Values that SQLite can read, but that nobody has written."""
+
+    sqlite_errorname = "SQLITE_CORRUPT"
+
 
 def create_database(root: Path) -> None:
     """Create the database unless it exists; refuse files that this version cannot use."""
     is_there = (root / DATABASE_NAME).exists()
-    with explained(root):
+    with explained(root, is_new=not is_there):
         if not is_there:
             root.mkdir(parents=True, exist_ok=True)
         with closing(connect(root, "rw" if is_there else "rwc")) as db:
@@ -167,7 +192,15 @@ def _is_new(db: sqlite3.Connection, root: Path) -> bool:
 def find_space(db: sqlite3.Connection, name: str) -> Space | None:
     """Return the space of that name, or None."""
     found = db.execute("SELECT id, name, dtype, dim FROM space WHERE name = ?", (name,)).fetchone()
-    return None if found is None else Space(*found)
+    return None if found is None else checked_space(*found)
+
+
+def checked_space(id_: object, name: object, dtype: object, dim: object) -> Space:
+    """Return a space as it was read, unless its values are damaged."""
+    is_whole = isinstance(id_, int) and isinstance(dim, int) and 0 < dim <= _LARGEST_DIM
+    if not is_whole or not isinstance(name, str) or dtype not in DTYPES:
+        raise DamagedError("the table of spaces holds wrong values")
+    return Space(id_, name, dtype, dim)  # type: ignore[arg-type]
 
 
 def add_space(db: sqlite3.Connection, name: str, dtype: str, dim: int) -> Space:
@@ -183,7 +216,7 @@ def insert_rows(
     (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vector").fetchone()
     cursor = db.executemany(
         "INSERT OR IGNORE INTO vector (space, key, checksum, data) VALUES (?, ?, ?, ?)",
-        ((space.id, key, row_checksum(key, data), data) for key, data in rows),
+        ((space.id, key, row_checksum(space, key, data), data) for key, data in rows),
     )
     db.execute(
         f"INSERT INTO block SELECT DISTINCT id / {ROWS_PER_BLOCK}, ? FROM vector WHERE id > ?"
@@ -193,14 +226,19 @@ def insert_rows(
     return cursor.rowcount
 
 
-def row_checksum(key: str, data: bytes) -> int:
-    """Return a checksum that also covers the key, so that rows cannot be mixed up."""
-    return zlib.crc32(data, zlib.crc32(key.encode()))
+def row_checksum(space: Space, key: str, data: bytes) -> int:
+    """Return a checksum that covers space and key as well, so that rows cannot be mixed up."""
+    owner = f"{space.name}\0{space.dtype}\0{space.dim}\0{key}\0"
+    return zlib.crc32(data, zlib.crc32(owner.encode()))
 
 
-def is_intact(key: object, data: object, checksum: object) -> bool:
+def is_intact(space: Space, key: object, data: object, checksum: object) -> bool:
     """Compare a row with its checksum; a damaged row may hold values of any type."""
-    return isinstance(key, str) and isinstance(data, bytes) and row_checksum(key, data) == checksum
+    if not isinstance(key, str) or not isinstance(data, bytes) or len(data) != space.row_bytes:
+        return False
+    # Rows of earlier versions have a checksum of key and data alone.
+    earlier = zlib.crc32(data, zlib.crc32(key.encode()))
+    return checksum in (row_checksum(space, key, data), earlier)
 
 
 def split_keys(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
@@ -223,17 +261,25 @@ def has_code(error: BaseException | None, *prefixes: str) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(prefixes)
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """Tell whether SQLite found a file damaged."""
+    return has_code(error, *_DAMAGE, "SQLITE_NOTADB")
+
+
 @contextmanager
-def explained(root: Path) -> Iterator[None]:
+def explained(root: Path, *, is_new: bool = False) -> Iterator[None]:
     """Turn errors of the disk and of SQLite into an `OutputError` with a remedy."""
     instead = "set NOUNCUT_CACHE to another folder"
     try:
         with explained_writing("features", root, instead):
             yield
     except sqlite3.Error as error:
-        texts = (text for codes, text in _EXPLANATIONS if has_code(error, *codes))
-        text = next(
-            texts, "The feature store {root} cannot be used ({words}). Check the drive, or "
-        )
+        # Python reports text that is not UTF-8 without a code of SQLite.
+        is_garbled = "decode" in str(error) and not has_code(error, "SQLITE")
+        cause = DamagedError(str(error)) if is_garbled else error
+        if not is_new and has_code(cause, *_GONE) and not (root / DATABASE_NAME).exists():
+            text = _REMOVED
+        else:
+            text = next(text for codes, text in _EXPLANATIONS if has_code(cause, *codes))
         text = text.format(root=printable_path(root), words=describe_error(error))
-        raise OutputError(f"{text}{instead}.") from error
+        raise OutputError(f"{text}{instead}.") from cause

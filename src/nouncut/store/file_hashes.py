@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from nouncut.store.database import split_keys
+from nouncut.store.database import has_code, split_keys
 
 FILES_NAME = "files.sqlite"
 
@@ -22,9 +23,20 @@ FILES_NAME = "files.sqlite"
 # than that ago may change again without a new time.
 _SETTLED_SECONDS = 2.0
 _PATIENCE_SECONDS = 1.0
+# Codes of SQLite that tell nothing about the content of the file.
+_DRIVE = (
+    "SQLITE_BUSY",
+    "SQLITE_LOCKED",
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_PERM",
+)
 _SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS file (path BLOB PRIMARY KEY, size INTEGER, modified INTEGER,"
-    " changed INTEGER, inode TEXT, device TEXT, hash TEXT) WITHOUT ROWID"
+    "CREATE TABLE IF NOT EXISTS checked_file (path BLOB PRIMARY KEY, size INTEGER,"
+    " modified INTEGER, changed INTEGER, inode TEXT, device TEXT, hash TEXT, checksum INTEGER)"
+    " WITHOUT ROWID"
 )
 
 
@@ -65,13 +77,15 @@ def known_hashes(root: Path, states: Mapping[Path, FileState]) -> dict[Path, str
         paths = {os.fsencode(path): path for path in states}
         for part in split_keys(list(paths)):
             marks = ", ".join("?" * len(part))
-            for name, *state, content in db.execute(
-                "SELECT path, size, modified, changed, inode, device, hash FROM file"
-                f" WHERE path IN ({marks})",
+            for name, *state, content, checksum in db.execute(
+                "SELECT path, size, modified, changed, inode, device, hash, checksum"
+                f" FROM checked_file WHERE path IN ({marks})",
                 part,
             ):
-                if FileState(*state) == states[paths[name]] and isinstance(content, str):
-                    found[paths[name]] = content
+                path, known = paths.get(name), FileState(*state)
+                is_same = path is not None and known == states[path]
+                if path and is_same and checksum == _checksum(name, known, content):
+                    found[path] = content
     return found
 
 
@@ -79,10 +93,17 @@ def keep_hashes(root: Path, found: Mapping[Path, tuple[FileState, str]]) -> None
     """Keep the hashes of files in their present states."""
     if not found:
         return
-    rows = [(os.fsencode(path), *state, content) for path, (state, content) in found.items()]
+    rows = [
+        (os.fsencode(path), *state, content, _checksum(os.fsencode(path), state, content))
+        for path, (state, content) in found.items()
+    ]
     with _tolerated_errors(root), closing(_connect(root)) as db, db:
         db.execute(_SCHEMA)
-        db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        db.executemany("INSERT OR REPLACE INTO checked_file VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _checksum(path: bytes, state: FileState, content: object) -> int:
+    return zlib.crc32(repr((path, *state, content)).encode())
 
 
 def forget_hashes(root: Path) -> None:
@@ -100,8 +121,9 @@ def _tolerated_errors(root: Path) -> Iterator[None]:
     """Go on without hashes if they cannot be read or written: it only takes longer."""
     try:
         yield
-    except (sqlite3.OperationalError, OSError):
+    except OSError:
         pass
-    except sqlite3.DatabaseError:
-        # The file is damaged.
-        forget_hashes(root)
+    except sqlite3.Error as error:
+        # Otherwise the drive is full or read-only, or another process is writing.
+        if not has_code(error, *_DRIVE):
+            forget_hashes(root)

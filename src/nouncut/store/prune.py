@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.errors import OutputError
-from nouncut.store.database import DTYPES, ROWS_PER_BLOCK, has_code, reading, transaction
+from nouncut.store.database import (
+    ROWS_PER_BLOCK,
+    USED,
+    Space,
+    checked_space,
+    has_code,
+    reading,
+    transaction,
+)
 
 # A power of 8, which is divided by 8 where it is too large.
 _STEP_SIZE = 4096
@@ -21,9 +29,7 @@ _STEP_SIZE = 4096
 class Usage(NamedTuple):
     """The rows of one space in one block."""
 
-    space: str
-    dim: int
-    dtype: str
+    space: Space
     block: int
     n_rows: int
     used: float
@@ -31,26 +37,29 @@ class Usage(NamedTuple):
     @property
     def n_bytes(self) -> int:
         """Size of the vectors."""
-        return self.n_rows * self.dim * DTYPES[self.dtype].itemsize
+        return self.n_rows * self.space.row_bytes
 
 
 def read_usage(root: Path) -> list[Usage]:
     """Count the rows of every space and block, sorted by the name of the space."""
     query = (
-        "SELECT name, dim, dtype, block.id, n_rows, used FROM"
+        f"SELECT space.id, name, dtype, dim, block.id, n_rows, {USED} FROM"
         f" (SELECT space AS space_id, id / {ROWS_PER_BLOCK} AS block_id, count(*) AS n_rows"
         "  FROM vector GROUP BY space_id, block_id)"
         " JOIN space ON space.id = space_id JOIN block ON block.id = block_id ORDER BY name"
     )
     with reading(root) as db:
-        return [Usage(*values) for values in db.execute(query)]
+        return [
+            Usage(checked_space(*found), block, n_rows, used)
+            for *found, block, n_rows, used in db.execute(query)
+        ]
 
 
 def prune_rows(
     root: Path, spaces: set[str], unused_for: timedelta | None, max_bytes: int | None
 ) -> None:
     """Delete spaces, blocks of a certain age, and blocks beyond a size."""
-    kept = [part for part in read_usage(root) if part.space not in spaces]
+    kept = [part for part in read_usage(root) if part.space.name not in spaces]
     oldest = -math.inf if unused_for is None else time.time() - unused_for.total_seconds()
     blocks = {part.block for part in kept if part.used <= oldest}
     if max_bytes is not None:

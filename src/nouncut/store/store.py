@@ -37,7 +37,12 @@ from nouncut.store.joined import (
     remove_all_joined,
     remove_joined,
 )
-from nouncut.store.migration import migrate_shards, remove_shards, shard_files
+from nouncut.store.migration import (
+    are_shards_damaged,
+    migrate_shards,
+    remove_shards,
+    shard_files,
+)
 from nouncut.store.prune import prune_rows, read_usage
 from nouncut.store.read_rows import USE_RESOLUTION_SECONDS, note_use_of_space, read_rows
 from nouncut.store.repair import drop_damage, find_damage
@@ -220,13 +225,13 @@ class FeatureStore:
         KeyError: "1 of 1 keys are not stored in space 'clip': cat"
         """
         found = read_rows(self.root, space, keys, out)
-        if found is None:
-            missing = [keys[position] for position in self.missing(space, keys)]
+        if found.vectors is None or found.missing:
+            missing = list(dict.fromkeys(keys[position] for position in found.missing))
             shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise KeyError(
                 f"{len(missing)} of {len(keys)} keys are not stored in space {space!r}: {shown}"
             )
-        return found
+        return found.vectors
 
     def read_joined(self, space: str, texts: Sequence[str]) -> NDArray[Any] | None:
         """Read the vectors of a long list of texts that `join` has put side by side.
@@ -301,12 +306,12 @@ class FeatureStore:
         [('clip', 1, 8)]
         """
         infos = []
-        for (name, dim, dtype), group in groupby(read_usage(self.root), lambda part: part[:3]):
+        for space, group in groupby(read_usage(self.root), lambda part: part.space):
             parts = list(group)
             n_rows = sum(part.n_rows for part in parts)
-            n_bytes = sum(part.n_bytes for part in parts)
             used = datetime.fromtimestamp(max(part.used for part in parts), UTC)
-            infos.append(SpaceInfo(name, n_rows, dim, dtype, n_bytes, used))
+            n_bytes = n_rows * space.row_bytes
+            infos.append(SpaceInfo(space.name, n_rows, space.dim, space.dtype, n_bytes, used))
         return infos
 
     def size(self) -> int:
@@ -393,7 +398,8 @@ class FeatureStore:
         ...     FeatureStore(folder).check()
         []
         """
-        return [*find_damage(self.root).problems, *_joined_problems(damaged_files(self.root))]
+        damage, copies = find_damage(self.root), damaged_files(self.root)
+        return [*damage.problems, *_file_problems(copies, are_shards_damaged(self.root))]
 
     def repair(self) -> list[str]:
         """Remove damaged rows: they are then missing and will be computed again.
@@ -412,14 +418,18 @@ class FeatureStore:
         []
         """
         damage, copies = find_damage(self.root), damaged_files(self.root)
+        shards = are_shards_damaged(self.root)
         drop_damage(self.root, damage)
         remove_joined(copies)
-        return [*damage.problems, *_joined_problems(copies)]
+        if shards:
+            remove_shards(self.root)
+        return [*damage.problems, *_file_problems(copies, shards)]
 
 
 def _list_name(space: str, texts: Sequence[str]) -> str:
     return text_key("\0".join((space, *texts)))
 
 
-def _joined_problems(paths: Sequence[Path]) -> list[str]:
-    return [f"{len(paths)} joined list(s) are damaged"] if paths else []
+def _file_problems(copies: Sequence[Path], shards: bool) -> list[str]:
+    problems = [f"{len(copies)} joined list(s) are damaged"] if copies else []
+    return [*problems, "features of nouncut 0.1.0 are damaged"] if shards else problems

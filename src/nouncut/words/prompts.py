@@ -9,6 +9,9 @@ from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.words.text_files import line_error, read_lines
 
+# Characters; CLIP reads 77 tokens, about 300 characters, and ignores the rest.
+MAX_TEMPLATE_LENGTH = 300
+
 # The seven prompts of the paper.
 PROMPTS = (
     "itap of a {}.",
@@ -22,7 +25,7 @@ PROMPTS = (
 
 
 def check_prompts(prompts: Iterable[str]) -> list[str]:
-    """Return prompts as a list; raise unless each has exactly one ``{}``."""
+    """Return prompts as a list; raise unless each is short and has exactly one ``{}``."""
     if isinstance(prompts, str):
         raise ParameterError(f"`prompts` must be a list, not a text: pass [{prompts!r}].")
     checked = list(prompts)
@@ -60,6 +63,11 @@ def fill_template(template: str, nouns: Iterable[str]) -> list[str]:
 
 def _problem(template: object) -> str:
     """Return what is wrong with a template, or an empty text."""
+    if isinstance(template, str) and len(template) > MAX_TEMPLATE_LENGTH:
+        return (
+            f"the template {template[:40]!r}... has {len(template):,} characters, but at most "
+            f"{MAX_TEMPLATE_LENGTH} are allowed. Shorten it."
+        )
     rest = template.split("{}") if isinstance(template, str) else []
     if len(rest) == 2 and not set("{}") & set("".join(rest)):
         return ""

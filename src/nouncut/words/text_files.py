@@ -55,8 +55,12 @@ def _decode(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        text = "\0"
-    # Zero bytes are valid UTF-8, but mean UTF-16 or no text at all.
+        raise line_error(path, number, "not UTF-8 text. Save the file as UTF-8.") from None
     if "\0" in text:
-        raise line_error(path, number, "not UTF-8 text. Save the file as UTF-8.")
+        raise line_error(
+            path,
+            number,
+            "a NUL character (zero byte), which no text has. Remove it, or save the file as UTF-8 "
+            "if it is UTF-16.",
+        )
     return text

@@ -8,17 +8,19 @@ from itertools import chain
 from pathlib import Path
 
 from nouncut.compute.files import AnyPath
+from nouncut.compute.progress import Progress, silent
 from nouncut.errors import InputError, printable_path
 from nouncut.words.spelling import fold_word, tidy_word
 from nouncut.words.text_files import line_error, read_lines
 
 # Characters; WordNet's longest noun has 71.
 MAX_WORD_LENGTH = 200
+_WORDS_PER_REPORT = 10_000
 _COLUMNS = ("noun", "word", "name")
 _DELIMITERS = ",;\t"
 
 
-def read_words(path: AnyPath) -> list[str]:
+def read_words(path: AnyPath, *, progress: Progress | None = None) -> list[str]:
     r"""Read a vocabulary from a UTF-8 file.
 
     Blank lines and lines that start with ``#`` are skipped. Underscores become spaces. Of words
@@ -31,6 +33,8 @@ def read_words(path: AnyPath) -> list[str]:
         are in the column called noun, word or name (case does not matter). Without such a header
         they are in the first column, from the first row on. Commas separate the fields, or
         semicolons or tabs if the first row has no comma.
+    progress : callable, optional
+        Called with the stage ("reading words"), the number of words done and the total.
 
     Returns
     -------
@@ -63,7 +67,10 @@ def read_words(path: AnyPath) -> list[str]:
             "these."
         )
     words: dict[str, str] = {}
-    for number, word in readers[suffix](path):
+    found, report = list(readers[suffix](path)), progress or silent
+    for done, (number, word) in enumerate(found, start=1):
+        if not done % _WORDS_PER_REPORT:
+            report("reading words", done, len(found))
         if len(word) > MAX_WORD_LENGTH:
             raise line_error(
                 path,
