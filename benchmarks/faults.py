@@ -1,9 +1,9 @@
 """What is promised about kills, damage, attacks and full disks: tried, survived, lost.
 
 Run it with ``python benchmarks/faults.py [KIND ...]`` where the tests' packages are installed. The
-campaigns are those of ``tests/faults``, of which the suite runs a short form. All are deterministic,
-but for the moments of kills. ``--share 0.1`` tries a tenth. Full disks need the right to mount a
-file system.
+campaigns are those of ``tests/faults``, of which the suite runs a short form. All are
+deterministic, but for the moments of kills. ``--share 0.1`` tries a tenth. Full disks need the
+right to mount a file system.
 """
 
 from __future__ import annotations
