@@ -57,8 +57,8 @@ def uneven(classes: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
     return np.concatenate(kept)
 
 
-def made_sets(seeds: int) -> Iterator[Labelled]:
-    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+def made_sets(first: int, seeds: int) -> Iterator[Labelled]:
+    for seed in range(first, first + seeds):
         rng = np.random.default_rng(seed)
         for k in NUMBERS:
             for separation in SEPARATIONS:
@@ -194,11 +194,15 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", type=Path, help="folders with a folder per class")
     parser.add_argument("--model", default="mini", help="what load_encoder takes (default: mini)")
     parser.add_argument("--seeds", type=int, default=1, help="synthetic sets per kind (default: 1)")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED, help="their first seed")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     others = other_methods()
-    sets = [*made_sets(arguments.seeds), *photographs(arguments.folders, arguments.model)]
+    sets = [
+        *made_sets(arguments.first_seed, arguments.seeds),
+        *photographs(arguments.folders, arguments.model),
+    ]
     rows = [judge(data, others) for data in sets]
     result = setting("scikit-learn")
     result["Found numbers and ARI"] = [row for row in rows if row["kind"] == "photographs"]
