@@ -85,23 +85,26 @@ class Explanation:
         The image.
     words : tuple of str
         Words of the run that suit the image best.
-    chosen : Reasons
-        What speaks for its cluster.
+    chosen : Reasons or None
+        What speaks for its cluster; None if the image is set aside.
     runner_up : Reasons or None
         What speaks for the second choice; None if there is only one cluster.
     is_outlier : bool
         Whether the image fits no cluster well.
     copies : tuple of Path
         Other files with the same content.
+    is_by_hand : bool
+        Whether a person moved the image there, or set it aside.
     """
 
     row: int
     path: Path
     words: tuple[str, ...]
-    chosen: Reasons
+    chosen: Reasons | None
     runner_up: Reasons | None
     is_outlier: bool
     copies: tuple[Path, ...]
+    is_by_hand: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as JSON knows it.
@@ -129,11 +132,13 @@ class RunEvidence:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.labels = run.labels
-        # Copies are not compared: of each content, the first image stands for all.
-        distinct = np.unique(self._contents, return_index=True)[1]
+        # Copies are not compared: of each content in a cluster, the first image stands for all.
+        keys = np.stack([self._contents, self.labels], axis=1)
+        distinct = np.unique(keys, axis=0, return_index=True)[1]
+        distinct = distinct[self.labels[distinct] >= 0]
         self._members = distinct[np.argsort(self.labels[distinct], kind="stable")]
-        sizes = np.bincount(self.labels[distinct], minlength=len(run.clusters))
-        self._ends = np.cumsum(sizes)
+        n_numbers = 1 + max(run.names_by_cluster, default=-1)
+        self._ends = np.cumsum(np.bincount(self.labels[distinct], minlength=n_numbers))
 
     def nearest(
         self, rows: NDArray[np.intp], clusters: NDArray[np.intp], n: int = N_NEAREST
@@ -178,7 +183,8 @@ class RunEvidence:
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part, other = (array[start : start + _ROWS_AT_ONCE] for array in (rows, others))
             suits = self._probabilities(self.run.array("semantic")[part])
-            mine = self._suits_clusters[self.labels[part]]
+            own = self.labels[part][:, None]
+            mine = np.where(own < 0, chance, self._suits_clusters[own[:, 0]])
             theirs = np.where(other[:, None] < 0, chance, self._suits_clusters[other])
             gains = suits * (mine - theirs)
             gains[suits < np.maximum(np.sqrt(mine * theirs), chance)] = 0
@@ -262,10 +268,11 @@ def explain_image(run: Run, image: AnyPath | int) -> Explanation:
         row=row,
         path=_path(run, row),
         words=own,
-        chosen=reasons("", chosen),
+        chosen=None if about["cluster"] is None else reasons("", chosen),
         runner_up=None if second is None else reasons("second_", against),
         is_outlier=bool(about["outlier"]),
         copies=tuple(_path(run, other) for other in _copies(run, row)),
+        is_by_hand=bool(run.groups.by_hand[row]),
     )
 
 
@@ -333,8 +340,12 @@ def _largest(values: NDArray[Any], n: int) -> list[int]:
 
 def _lines(found: Explanation) -> Iterator[str]:
     yield printable_path(found.path)
-    yield f"is in {_shown(found.chosen)}."
-    yield from _reason_lines(found.chosen)
+    if found.chosen is None:
+        yield "is in no group: it was set aside."
+    else:
+        moved = ": it was moved there by hand" if found.is_by_hand else ""
+        yield f"is in {_shown(found.chosen)}{moved}."
+        yield from _reason_lines(found.chosen)
     if found.runner_up is not None:
         yield f"The second choice is {_shown(found.runner_up)}."
         yield from _reason_lines(found.runner_up)
