@@ -12,7 +12,8 @@ from PIL import Image
 
 from nouncut.images.hashing import content_hash
 from nouncut.report.write import write_report
-from nouncut.runs.renames import read_names, write_names
+from nouncut.runs.editing import edit_run, plan_rename
+from nouncut.runs.renames import read_names
 from nouncut.runs.run import open_run
 from nouncut.runs.tables import images_table
 
@@ -91,7 +92,7 @@ def test_new_names_survive_saving_and_reading(visit, coloured_run, tmp_path):
     assert names == {0: name}
 
     copy = shutil.copytree(coloured_run.directory, tmp_path / "run")
-    write_names(copy, coloured_run.manifest, names)
+    edit_run(open_run(copy), plan_rename(names))
     again = visit(write_report(open_run(copy)))
     assert again.page.inner_text("#cluster-0-name") == name
     again.page.click("[data-rename='1']")
@@ -100,7 +101,7 @@ def test_new_names_survive_saving_and_reading(visit, coloured_run, tmp_path):
     with again.page.expect_download() as download:
         again.page.click("#names-save")
     download.value.save_as(file)
-    assert read_names(file) == {0: name, 1: "Greens"}
+    assert read_names(file, coloured_run.manifest) == {0: name, 1: "Greens"}
     again.page.click("#names-undo")
     assert again.page.locator("#names-bar").is_hidden()
 

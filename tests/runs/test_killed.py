@@ -80,7 +80,7 @@ def files_of_run(number):
         "clusters.parquet",
         "images.parquet",
         "manifest.json",
-        "names.json",
+        "edits.jsonl",
         "run.lock",
     ]
 

@@ -196,7 +196,7 @@ def _parse(content: bytes, path: Path, manifest: Mapping[str, Any]) -> EditLog |
     """Return the edits in a log; None if it belongs to another run."""
     *lines, rest = content.split(b"\n")
     # A power cut may leave zeros in place of a line that was being written.
-    if lines and not rest and b"\0" in lines[-1]:
+    if lines and not rest and b"\0\0" in lines[-1]:
         lines.pop()
     elif _goes_on(rest):
         raise _damaged_line(path, len(lines) + 1, "it does not end where it should")

@@ -166,7 +166,8 @@ def carry_names(
         "n_edits_kept": len(carried.kept),
         "edits_dropped": carried.dropped,
     }
-    edits = [*carried.kept, *([rename_entry(given)] if given else [])]
+    new = {number: name for number, name in given.items() if groups.names[number] != name}
+    edits = [*carried.kept, *([rename_entry(new)] if new else [])]
     return KeptNames(
         computed,
         edits or None,
