@@ -243,3 +243,36 @@ def test_an_unlikely_second_choice_is_not_explained(visit, explained_run):
 def test_a_run_without_features_explains_nothing(seen):
     seen.page.evaluate("lightbox.open([0], 0)")
     assert seen.page.locator(".lightbox-reasons").text_content() == ""
+
+
+def test_a_page_of_edited_groups(visit, coloured_run, tmp_path):
+    run = open_run(shutil.copytree(coloured_run.directory, tmp_path / "run"))
+    run.merge([0, 1])
+    run.rename(2, "Lakes")
+    run.move([3, 4], "new")
+    run.set_aside(5)
+    seen = visit(write_report(run))
+    page = seen.page
+    shown = [int(one.get_attribute("data-cluster")) for one in page.locator(".cluster").all()]
+    assert shown == run.clusters["cluster"].to_pylist() == [0, 2, 3]
+    page.select_option("#sort", "name")
+    page.select_option("#sort", "size")
+    assert [
+        int(one.get_attribute("data-cluster")) for one in page.locator(".cluster").all()
+    ] == shown
+    assert "1 set aside" in page.inner_text(".lead >> nth=0")
+    page.click("[data-all='3']")
+    assert page.locator("#cluster-3-all .tile").count() == 2
+    page.fill("#search", "lakes")
+    seen.until("document.getElementById('search-status').textContent !== ''")
+    assert page.inner_text("#search-status").startswith("Found: 1 cluster ")
+    page.fill("#search", "set aside")
+    seen.until("document.getElementById('search-status').textContent.includes('0 clusters')")
+    page.fill("#search", "")
+    page.evaluate("lightbox.open([5, 3], 0)")
+    assert "none: set aside" in page.inner_text(".lightbox-facts")
+    page.keyboard.press("ArrowRight")
+    assert "new" in page.inner_text(".lightbox-facts")
+    page.keyboard.press("Escape")
+    page.mouse.move(*seen.dot(5))
+    seen.until_drawn()

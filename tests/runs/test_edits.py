@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nouncut.errors import InputError, ParameterError
+from nouncut.runs.edit_log import EDITS
 from nouncut.runs.edits import EditedGroups, checked_edit, plain_edit, replay, undo_stacks
 from nouncut.runs.run import open_run
 from nouncut.runs.writer import RunContents, RunWriter
@@ -65,6 +68,7 @@ def sequences(draw):
     return edits
 
 
+@settings(deadline=None)
 @given(sequences())
 def test_any_sequence_of_edits_undone_gives_the_first_state(edits):
     n_done = len(undo_stacks(edits)[0])
@@ -76,6 +80,7 @@ def test_any_sequence_of_edits_undone_gives_the_first_state(edits):
         replay(computed(), [*undone, {"kind": "undo"}])
 
 
+@settings(deadline=None)
 @given(sequences())
 def test_groups_are_consistent_after_any_edits(edits):
     groups = replay(computed(), edits)
@@ -85,6 +90,7 @@ def test_groups_are_consistent_after_any_edits(edits):
     assert np.all(groups.by_hand[groups.labels < 0])
 
 
+@settings(deadline=None)
 @given(sequences())
 def test_an_edit_is_the_same_after_writing_and_reading(edits):
     read = [checked_edit(plain_edit(edit), N_IMAGES) for edit in edits]
@@ -160,28 +166,23 @@ def tables(run):
 )
 @given(st.lists(verbs, max_size=6))
 def test_the_directory_says_what_the_opened_run_says(small_run, calls):
+    log = small_run.directory / EDITS
+    log.unlink(missing_ok=True)
     run = open_run(small_run.directory)
-    n_before = len(run.edits)
-    before = tables(run)
     for verb, *arguments in calls:
-        try:
+        with suppress(InputError):
             getattr(run, verb)(*arguments)
-        except InputError:
-            continue
     again = open_run(run.directory)
-    assert tables(again) == tables(run)
-    for table, raw in zip(tables(run), tables(run.computed), strict=True):
-        assert table.schema == raw.schema
-    assert run.clusters["size"].to_pylist() == sorted(run.clusters["size"].to_pylist())[::-1]
-    for row in run.clusters.to_pylist():
-        assert np.sum(run.labels == row["cluster"]) == row["size"]
     assert again.history == run.history
-    # Later examples begin with the same run.
-    done = undo_stacks([one.edit for one in run.edits])[0]
-    if all(number >= n_before for number in done):
-        for _ in done:
-            run.undo()
-        assert tables(run) == before == tables(run.computed)
+    for table, read, raw in zip(tables(run), tables(again), tables(run.computed), strict=True):
+        assert table.to_pylist() == read.to_pylist()
+        assert table.schema == raw.schema
+    sizes = {row["cluster"]: row["size"] for row in run.clusters.to_pylist()}
+    assert sizes == {number: np.sum(run.labels == number) for number in run.names_by_cluster}
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
+    for _ in undo_stacks([one.edit for one in run.edits])[0]:
+        run.undo()
+    assert tables(run) == tables(run.computed)
 
 
 def test_a_merge_keeps_the_first_group(small_run):

@@ -241,8 +241,9 @@ class EditVerbs:
     def _edit(self, plan: Plan) -> PastEdit:
         from nouncut.runs.editing import PastEdit, edit_run
 
-        self.edits = edit_run(cast("Run", self), plan)
+        *_, done = edits = edit_run(cast("Run", self), plan)
+        # The fields of a run are frozen, so that nothing else changes them.
+        vars(self)["edits"] = edits
         for name in _OF_THESE_EDITS:
             vars(self).pop(name, None)
-        done = self.edits[-1]
         return PastEdit(done.text, done.n_images, done.time, is_undone=False)

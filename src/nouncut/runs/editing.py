@@ -19,7 +19,9 @@ from nouncut.runs.edits import (
     UNDO,
     Edit,
     EditedGroups,
+    checked_edit,
     clean_name,
+    plain_edit,
     replay,
     undo_stacks,
 )
@@ -183,9 +185,10 @@ def _plain(run: Run) -> list[Edit]:
 
 
 def _tried(groups: EditedGroups, edit: Edit, text: str, n_images: int) -> LoggedEdit:
-    """Return an edit that was found to fit the groups."""
+    """Return an edit, as it will be read again, that was found to fit the groups."""
+    edit = checked_edit(plain_edit(edit), len(groups.labels))
     replay(groups, [edit])
-    return LoggedEdit(edit, now(), text, n_images)
+    return LoggedEdit(edit, now(), clean_name(text), n_images)
 
 
 def _new_group(rows: NDArray[np.intp], name: str) -> Edit:

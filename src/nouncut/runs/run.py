@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run(EditVerbs):
     """A finished run; `open_run` opens one.
 
