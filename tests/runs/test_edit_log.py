@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -18,7 +19,6 @@ from nouncut.runs.writer import RunWriter
 
 WRITER = """
 import sys
-from nouncut.errors import InputError
 from nouncut.runs.run import open_run
 directory, name = sys.argv[1:]
 run = open_run(directory)
@@ -124,21 +124,30 @@ def seal_log():
     return write
 
 
-def test_two_writers_lose_no_edit(small_run):
+@pytest.fixture
+def start_writer(small_run):
     def start(name):
-        return subprocess.Popen(
+        writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, small_run.directory, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-
-    writers = [start(name) for name in ("0", "1")]
-    for writer in writers:
         assert writer.stdout.readline() == "ready\n"
+        return writer
+
+    return start
+
+
+def go(writer):
+    writer.stdin.write("go\n")
+    writer.stdin.flush()
+
+
+def test_two_writers_lose_no_edit(small_run, start_writer):
+    writers = [start_writer(name) for name in ("0", "1")]
     for writer in writers:
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
+        go(writer)
     for writer in writers:
         writer.communicate(timeout=120)
         assert writer.returncode == 0
@@ -148,6 +157,20 @@ def test_two_writers_lose_no_edit(small_run):
         mine = [name for name in names if name.startswith(f"{number} is")]
         assert mine == [f"{number} is {count}" for count in range(15)]
     assert len(names) == 30
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.05])
+def test_a_killed_writer_leaves_a_log_that_opens(small_run, start_writer, seconds):
+    writer = start_writer("1")
+    go(writer)
+    time.sleep(seconds)
+    writer.kill()
+    writer.communicate()
+    run = open_run(small_run.directory)
+    for number, one in enumerate(run.edits):
+        assert one.edit["names"] == {1: f"1 is {number}"}
+    run.rename(0, "after")
+    assert open_run(small_run.directory).names_by_cluster[0] == "after"
 
 
 def test_an_edit_is_made_of_the_groups_as_they_are_now(small_run):

@@ -31,6 +31,8 @@ from nouncut.words.spelling import fold_word
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
 
+# Up to this many images are looked up one by one.
+_MANY = 20
 _NUMBERED = re.compile(r"^(cluster|group) \d+$")
 
 Group = int | str
@@ -196,11 +198,16 @@ def _new_group(rows: NDArray[np.intp], name: str) -> Edit:
 
 
 def _find_rows(run: Run, images: Image | Iterable[Image]) -> NDArray[np.intp]:
+    """Return the rows of images, in order and each once."""
     one = isinstance(images, int | np.integer | str) or hasattr(images, "__fspath__")
-    every: Iterable[Any] = [images] if one else images  # type: ignore[assignment]
-    rows = [find_row(run, image) for image in every]
-    if not rows:
+    every: list[Any] = [images] if one else list(images)  # type: ignore[arg-type]
+    if not every:
         raise InputError("There are no images to move.")
+    known: dict[str, int] = {}
+    if len(every) > _MANY:
+        paths = run.images["path"].slice(0, len(run.groups.labels)).to_pylist()
+        known = dict(zip(reversed(paths), reversed(range(len(paths))), strict=True))
+    rows = [known[str(image)] if str(image) in known else find_row(run, image) for image in every]
     return np.unique(np.array(rows, dtype=np.intp))
 
 
