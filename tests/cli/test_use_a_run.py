@@ -227,3 +227,19 @@ def test_names_that_were_given_survive_a_photo_more(nouncut, draw, tiny_clip, wo
     assert "Garden" in again.out
     assert "Lake" in (run / "report.html").read_text()
     assert {"Garden", "Lake"} <= set(open_run(run).names)
+
+
+def test_check_says_which_files_are_damaged_and_clustering_again_mends_them(nouncut, tmp_path):
+    np.save(tmp_path / "clip.npy", make_clip_like(60, 3, random_state=0).features)
+    nouncut("cluster", "clip.npy", "-k", 3, "-o", "run")
+    assert "nothing is damaged in run" in nouncut("check", "run").out
+    path = tmp_path / "run" / "arrays" / "features.npy"
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    assert "features.npy is missing or damaged" in nouncut("check", "run", code=3).out
+    assert len(nouncut("check", "run", "--json", code=3).json["problems"]) == 1
+    assert "features.npy" in nouncut("predict", "run", "clip.npy", code=3).err
+    nouncut("cluster", "clip.npy", "-k", 3, "-o", "run")
+    assert nouncut("check", "run", "--json").json["problems"] == []
+    assert "no manifest.json" in nouncut("check", "nowhere", code=3).err

@@ -8,10 +8,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SHORT = {
     "flipped_bits": {"per_file": 3},
     "cut_files": {"per_file": 1},
-    "crafted_columns": {"limit": 30},
-    "crafted_arrays": {"limit": 40},
-    "crafted_manifests": {"limit": 50},
-    "special_files": {"limit": 30},
+    "crafted_columns": {"limit": 16},
+    "crafted_arrays": {"limit": 20},
+    "crafted_manifests": {"limit": 24},
+    "special_files": {"limit": 20},
     "stolen_paths": {"limit": 6},
     "clean_exits": {"n_processes": 2},
 }

@@ -195,11 +195,9 @@ def test_the_images_of_a_run_are_predicted_where_they_are(cluster, draw, store, 
     assert np.mean(found.table["unseen"].to_numpy(zero_copy_only=False)) <= 0.1
 
 
-def test_a_run_of_another_model_is_not_predicted_with(cluster, draw, tmp_path, store):
+def test_a_run_of_another_model_is_not_predicted_with(cluster, draw, tmp_path, store, seal):
     run = cluster(draw(range(9)))
-    manifest = json.loads((run.directory / "manifest.json").read_text())
-    manifest["model"]["fingerprint"] = "another"
-    (run.directory / "manifest.json").write_text(json.dumps(manifest))
+    seal(run.directory, model=run.manifest["model"] | {"fingerprint": "another"})
     with pytest.raises(InputError, match="another version"):
         predict_images(open_run(run.directory), tmp_path / "photos", store=store)
 

@@ -115,23 +115,24 @@ class _ThumbnailMaker:
 
     def shown(self) -> dict[int, Thumbnail]:
         """Make the large thumbnails of the images that the page shows."""
-        made = self._make(self.shown_originals, self.plan.side)
+        made = self._make(self.shown_originals, self.plan.side, is_embedded=True)
         self._report(len(made))
         return made
 
     def small(self, originals: dict[int, Original], n_images: int) -> dict[int, Thumbnail]:
         """Make the small thumbnails of a block of `n_images` images."""
-        made = self._make(originals, self.plan.small_side)
+        made = self._make(originals, self.plan.small_side, is_embedded=self.plan.is_inline)
         self._report(n_images)
         return made
 
-    def _make(self, originals: dict[int, Original], side: int) -> dict[int, Thumbnail]:
+    def _make(
+        self, originals: dict[int, Original], side: int, *, is_embedded: bool
+    ) -> dict[int, Thumbnail]:
         if not originals:
             return {}
         wanted = {f"{original.content}.webp" for original in originals.values()}
         folder = make_folder(self.directory, side)
         link_known(wanted, [known / str(side) for known in self.known_folders], folder)
-        is_embedded = self.plan.is_inline or side != self.plan.small_side
         remove_unusable(wanted, folder, side, decode=is_embedded)
         return make_thumbnails(
             originals,

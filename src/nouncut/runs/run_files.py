@@ -26,7 +26,7 @@ class RunFiles:
         self._n_rows = {
             "assignments": self.n_images,
             "clusters": self.n_clusters,
-            "images": self.n_images + manifest["n_skipped"],
+            "images": self.n_images + manifest.get("n_skipped", 0),
         }
         # Runs of version 0.1.0 have no checksums.
         self._checksums: dict[str, str] | None = manifest.get(FILES)

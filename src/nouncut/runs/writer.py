@@ -151,7 +151,7 @@ class RunWriter:
             if running.get("status") != "running" or running.get("id") != manifest.get("id"):
                 continue
             suffix = complete.name.removeprefix(_COMPLETE)
-            arrays = [array_path(self.directory, name) for name in manifest["arrays"]]
+            arrays = [array_path(self.directory, name) for name in manifest.get("arrays") or ()]
             tables = [table_path(self.directory, name) for name in SCHEMAS]
             for path in (*arrays, *tables, self.directory / EDITS):
                 with suppress(FileNotFoundError):
@@ -160,7 +160,7 @@ class RunWriter:
 
     def _complete(self, manifest: dict[str, Any], complete: Path) -> None:
         """Remove what an earlier run left, and say that the run is complete."""
-        arrays = {array_path(self.directory, name) for name in manifest["arrays"]}
+        arrays = {array_path(self.directory, name) for name in manifest.get("arrays") or ()}
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
