@@ -274,5 +274,6 @@ def test_a_page_of_edited_groups(visit, coloured_run, tmp_path):
     page.keyboard.press("ArrowRight")
     assert "new" in page.inner_text(".lightbox-facts")
     page.keyboard.press("Escape")
+    assert len(set(page.evaluate("colours.of(report.cluster[5])"))) == 1  # grey
     page.mouse.move(*seen.dot(5))
     seen.until_drawn()

@@ -100,11 +100,14 @@ class EditVerbs:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     np.save(Path(folder, "clip.npy"), data.features)
         ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-        ...     done = run.merge([0, 2])
-        ...     run.rename(0, "both")
-        ...     run.names, open_run(run.directory).names
-        ...     run.undo(), run.undo()
-        ...     len(run.names), [edit.is_undone for edit in run.history]
+        ...     run.merge([0, 2]).text
+        ...     named = run.rename(0, "both")
+        ...     open_run(run.directory).names
+        ...     undone = run.undo()
+        ...     run.names, [edit.is_undone for edit in run.history]
+        'merge "group 3" (2; 20 images) into "group 1" (0; 20 images)'
+        ['both', 'group 2']
+        (['group 1', 'group 2'], [False, True])
         """
         from nouncut.runs.editing import plan_merge
 

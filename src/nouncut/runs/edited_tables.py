@@ -33,7 +33,8 @@ def edited_assignments(table: pa.Table, groups: EditedGroups) -> pa.Table:
     confidence = _floats(table["confidence"])
     second_confidence = _floats(table["second_confidence"])
     joined = (second == labels) & ~by_hand
-    confidence = np.where(joined, np.fmin(1, confidence + second_confidence), confidence)
+    both = np.minimum(1, confidence + np.nan_to_num(second_confidence))
+    confidence = np.where(joined, both, confidence)
     confidence = np.where(by_hand, 1.0, confidence)
     confidence[labels == SET_ASIDE] = np.nan
     has_no_second = (second < 0) | (second == labels) | by_hand
