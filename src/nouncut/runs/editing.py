@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +26,7 @@ from nouncut.runs.edits import (
     replay,
     undo_stacks,
 )
-from nouncut.runs.explain import find_row
+from nouncut.runs.explain import RunEvidence, find_row
 from nouncut.words.spelling import fold_word
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def plan_split(cluster: Group, parts: int | Literal["auto"] = "auto") -> Plan:
         groups = run.groups
         number = groups.find(cluster)
         rows = split_cluster(run, number, parts)
-        names = _free_names(groups, groups.names[number], len(rows) - 1)
+        words = RunEvidence(run).part_words(rows)[1:]
+        names = _free_names(groups, groups.names[number], words)
         new = [{"name": n, "rows": part} for n, part in zip(names, rows[1:], strict=True)]
         sizes = ", ".join(f"{len(part):,}" for part in rows)
         text = f"split {_shown(groups, number)} into {len(rows)} groups of {sizes} images"
@@ -223,13 +225,18 @@ def _check_distinct(names: Mapping[int, str], new: Mapping[int, str]) -> None:
             )
 
 
-def _free_names(groups: EditedGroups, name: str, n: int) -> list[str]:
+def _free_names(groups: EditedGroups, name: str, words: Sequence[str | None]) -> list[str]:
+    """Return names for parts of a group: words that no group has yet, or its name and a number."""
     taken = {fold_word(other) for other in groups.names.values()}
     # Groups without words of their own are called "group 1", "group 2" and so on.
     name = _NUMBERED.sub(r"\1", name)
-    numbered = (f"{name} {number}" for number in count_from(2))
-    free = (one for one in numbered if fold_word(one) not in taken)
-    return [next(free) for _ in range(n)]
+    names = []
+    for word in words:
+        numbered = (f"{name} {number}" for number in count_from(2))
+        free = (one for one in chain([word], numbered) if one and fold_word(one) not in taken)
+        names.append(next(free))
+        taken.add(fold_word(names[-1]))
+    return names
 
 
 def _name(name: object) -> str:

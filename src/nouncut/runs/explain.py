@@ -6,7 +6,7 @@ Everything comes from the arrays of a run; no model is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -192,6 +192,21 @@ class RunEvidence:
                 against = [] if is_alone else _largest(-gain, n)
                 yield _largest(best, n), _largest(gain, n), against
 
+    def part_words(self, parts: Sequence[NDArray[np.intp]]) -> list[str | None]:
+        """Return the most probable word of each part of a cluster, if it sets the part apart.
+
+        It does if it is more probable there than in all other parts together.
+        """
+        if not self.has_words:
+            return [None] * len(parts)
+        suits = self._suits_parts(parts)
+        best = suits.argmax(axis=1)
+        shares = suits[np.arange(len(parts)), best] / suits[:, best].sum(axis=0)
+        return [
+            self.words[word] if share > 0.5 else None
+            for word, share in zip(best, shares, strict=True)
+        ]
+
     def _alike(
         self, rows: NDArray[np.intp], cluster: int, n: int
     ) -> Iterator[list[tuple[int, float]]]:
@@ -232,11 +247,14 @@ class RunEvidence:
     @cached_property
     def _suits_clusters(self) -> NDArray[np.float32]:
         """How probable every word is for the mean image of every cluster."""
+        return self._suits_parts(np.split(self._members, self._ends[:-1]))
+
+    def _suits_parts(self, parts: Sequence[NDArray[np.intp]]) -> NDArray[np.float32]:
         semantic = self.run.array("semantic")
-        means = np.zeros((len(self._ends), semantic.shape[1]), np.float32)
-        for cluster, rows in enumerate(np.split(self._members, self._ends[:-1])):
+        means = np.zeros((len(parts), semantic.shape[1]), np.float32)
+        for part, rows in enumerate(parts):
             if len(rows):
-                means[cluster] = unit_rows(semantic[_evenly(rows, _AVERAGED)]).mean(axis=0)
+                means[part] = unit_rows(semantic[_evenly(rows, _AVERAGED)]).mean(axis=0)
         return self._probabilities(means)
 
     def _probabilities(self, semantic: NDArray[Any]) -> NDArray[np.float32]:

@@ -110,8 +110,10 @@ class Run(EditVerbs):
     @property
     def labels(self) -> NDArray[np.intp]:
         """The cluster of every image; -1 for images that are set aside."""
-        labels = self.assignments["cluster"].fill_null(-1).to_numpy().astype(np.intp)
-        return np.asarray(labels)
+        if self.edits:
+            return self.groups.labels.copy()
+        labels: NDArray[np.intp] = self.assignments["cluster"].to_numpy().astype(np.intp)
+        return labels
 
     @property
     def names(self) -> list[str]:
