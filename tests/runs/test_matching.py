@@ -214,6 +214,17 @@ def test_a_name_without_a_cluster_is_said_kept_and_comes_back(cluster, draw, tmp
     assert "unmatched_names" not in again.manifest
 
 
+def test_damaged_edits_are_set_aside_and_told(cluster, draw):
+    draw(range(24))
+    log = rename(cluster(), {0: "mine"}).directory / EDITS
+    damaged = log.read_bytes().replace(b"mine", b"Mine")
+    log.write_bytes(damaged)
+    again = cluster()
+    assert any("earlier-edits.jsonl" in warning for warning in again.manifest["warnings"])
+    assert log.with_name("earlier-edits.jsonl").read_bytes() == damaged
+    assert again.edits == ()
+
+
 def test_a_merged_cluster_has_one_of_two_given_names(cluster, draw):
     draw(range(24))
     before = paths_by_name(rename(cluster(), {0: "one", 1: "two", 2: "three"}))

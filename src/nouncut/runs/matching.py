@@ -25,7 +25,7 @@ from nouncut.errors import InputError
 from nouncut.method.count import ClusterCount
 from nouncut.runs.carried_edits import NewImages, carry_edits
 from nouncut.runs.collection import Collection
-from nouncut.runs.edit_log import LoggedEdit, rename_entry
+from nouncut.runs.edit_log import EARLIER_EDITS, EDITS, LoggedEdit, rename_entry
 from nouncut.runs.edits import EditedGroups
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
@@ -101,6 +101,11 @@ def keep_names(
         images = NewImages(_identities(collection.images), path_texts(collection.images.paths))
         return carry_names(run, images, labels, names, _names_alike(run, collection, job.settings))
     except InputError:
+        if (directory / EDITS).exists():
+            warn_user(
+                "The run before or its edits are damaged, so its edits were not carried over. They "
+                f"are kept in {EARLIER_EDITS}."
+            )
         return KeptNames(names)
 
 
