@@ -25,9 +25,9 @@ from _setting import print_result, setting
 from nouncut import open_run
 from nouncut.images.find import scan_images
 from nouncut.runs.cluster import make_run
+from nouncut.runs.editing import edit_run, plan_rename
 from nouncut.runs.job import Job
 from nouncut.runs.matching import run_identities
-from nouncut.runs.renames import write_names
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
 from nouncut.store.store import FeatureStore
@@ -47,7 +47,7 @@ class Runs:
     def alone(self, name: str, paths: Sequence[Path], random_state: int = 0) -> Run:
         run = self._make(self._folder / name, paths, random_state)
         names = {c: f"mine {c}" for c in range(len(run.clusters))}
-        write_names(run.directory, run.manifest, names)
+        edit_run(run, plan_rename(names))
         return open_run(run.directory)
 
     def after(self, before: Run, other: Run) -> Run:

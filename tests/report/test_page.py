@@ -29,8 +29,8 @@ def test_guesses_are_marked_until_they_are_renamed(small_run):
     sections = describe_run(small_run).clusters
     assert [section.is_guess for section in sections] == [False, True, False]
     assert sections[2].name_confidence is None
-    renamed = Run(small_run.directory, small_run.manifest, {1: "cats"})
-    assert "data-guessed=" not in write_report(renamed).read_text().partition("<script")[0]
+    small_run.rename(1, "cats")
+    assert "data-guessed=" not in write_report(small_run).read_text().partition("<script")[0]
 
 
 def test_copies_are_shown_once(tmp_path, write_run):

@@ -12,7 +12,8 @@ from PIL import Image
 
 from nouncut.images.hashing import content_hash
 from nouncut.report.write import write_report
-from nouncut.runs.renames import read_names, write_names
+from nouncut.runs.editing import edit_run, plan_rename
+from nouncut.runs.renames import read_names
 from nouncut.runs.run import open_run
 from nouncut.runs.tables import images_table
 
@@ -91,7 +92,7 @@ def test_new_names_survive_saving_and_reading(visit, coloured_run, tmp_path):
     assert names == {0: name}
 
     copy = shutil.copytree(coloured_run.directory, tmp_path / "run")
-    write_names(copy, coloured_run.manifest, names)
+    edit_run(open_run(copy), plan_rename(names))
     again = visit(write_report(open_run(copy)))
     assert again.page.inner_text("#cluster-0-name") == name
     again.page.click("[data-rename='1']")
@@ -100,7 +101,7 @@ def test_new_names_survive_saving_and_reading(visit, coloured_run, tmp_path):
     with again.page.expect_download() as download:
         again.page.click("#names-save")
     download.value.save_as(file)
-    assert read_names(file) == {0: name, 1: "Greens"}
+    assert read_names(file, coloured_run.manifest) == {0: name, 1: "Greens"}
     again.page.click("#names-undo")
     assert again.page.locator("#names-bar").is_hidden()
 
@@ -242,3 +243,37 @@ def test_an_unlikely_second_choice_is_not_explained(visit, explained_run):
 def test_a_run_without_features_explains_nothing(seen):
     seen.page.evaluate("lightbox.open([0], 0)")
     assert seen.page.locator(".lightbox-reasons").text_content() == ""
+
+
+def test_a_page_of_edited_groups(visit, coloured_run, tmp_path):
+    run = open_run(shutil.copytree(coloured_run.directory, tmp_path / "run"))
+    run.merge([0, 1])
+    run.rename(2, "Lakes")
+    run.move([3, 4], "new")
+    run.set_aside(5)
+    seen = visit(write_report(run))
+    page = seen.page
+    shown = [int(one.get_attribute("data-cluster")) for one in page.locator(".cluster").all()]
+    assert shown == run.clusters["cluster"].to_pylist() == [0, 2, 3]
+    page.select_option("#sort", "name")
+    page.select_option("#sort", "size")
+    assert [
+        int(one.get_attribute("data-cluster")) for one in page.locator(".cluster").all()
+    ] == shown
+    assert "1 set aside" in page.inner_text(".lead >> nth=0")
+    page.click("[data-all='3']")
+    assert page.locator("#cluster-3-all .tile").count() == 2
+    page.fill("#search", "lakes")
+    seen.until("document.getElementById('search-status').textContent !== ''")
+    assert page.inner_text("#search-status").startswith("Found: 1 cluster ")
+    page.fill("#search", "set aside")
+    seen.until("document.getElementById('search-status').textContent.includes('0 clusters')")
+    page.fill("#search", "")
+    page.evaluate("lightbox.open([5, 3], 0)")
+    assert "none: set aside" in page.inner_text(".lightbox-facts")
+    page.keyboard.press("ArrowRight")
+    assert "new" in page.inner_text(".lightbox-facts")
+    page.keyboard.press("Escape")
+    assert len(set(page.evaluate("colours.of(report.cluster[5])"))) == 1  # grey
+    page.mouse.move(*seen.dot(5))
+    seen.until_drawn()

@@ -140,6 +140,7 @@ def test_lone_surrogates_are_replaced(make_run, tmp_path):
 
 def test_an_interruption_keeps_the_old_report_and_leaves_nothing(small_run):
     before = write_report(small_run).read_bytes()
+    small_run.rename(0, "new")
     names = {path.name for path in small_run.directory.iterdir()}
 
     def interrupt(stage, done, total):
@@ -148,7 +149,7 @@ def test_an_interruption_keeps_the_old_report_and_leaves_nothing(small_run):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_report(small_run, names={0: "new"}, progress=interrupt)
+        write_report(small_run, progress=interrupt)
     assert small_run.report.read_bytes() == before
     assert {path.name for path in small_run.directory.iterdir()} == names
 
@@ -162,11 +163,14 @@ def test_a_directory_that_cannot_be_written_to_is_named(small_run):
 
 def test_names_can_be_given(make_run, tmp_path, read_page):
     run = make_run(tmp_path / "run")
-    page = read_page(write_report(run, names={1: "<em>Tom</em>"}))
+    before, found = write_report(run).read_bytes(), run.names
+    run.rename(1, "<em>Tom</em>")
+    page = read_page(write_report(run))
     assert "<em>Tom</em>" in page.text
-    assert run.names[1] not in page.text
-    assert run.names[0] in page.text
-    assert write_report(run).read_bytes() == write_report(run, names={}).read_bytes()
+    assert found[1] not in page.text
+    assert found[0] in page.text
+    run.undo()
+    assert write_report(run).read_bytes() == before
 
 
 def test_progress_counts_all_thumbnails(small_run):

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from nouncut.errors import NouncutError
+from nouncut.runs.edit_log import rename_entry
 from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
 from nouncut.runs.writer import RunContents, RunWriter
 
@@ -35,7 +36,7 @@ def numbered_contents(number: int) -> RunContents:
         ),
         images=images_table([f"{number}.jpg"] * n_images),
         arrays={name: np.full((n_images, 64), number) for name in ("features", f"extra_{number}")},
-        names={0: f"my {number}"},
+        edits=[rename_entry({0: f"my {number}"})],
     )
 
 

@@ -97,6 +97,28 @@ def test_words_speak_for_the_cluster_that_they_suit(make):
     assert "dog" not in clear.runner_up.words
 
 
+def test_parts_of_a_cluster_are_called_what_sets_them_apart(make):
+    run = make()
+    parts = [np.flatnonzero(np.arange(N) % 3 == kind) for kind in range(3)]
+    assert explain.RunEvidence(run).part_words(parts) == list(WORDS[:3])
+    halves = [parts[0][::2], parts[0][1::2]]
+    assert None in explain.RunEvidence(run).part_words(halves)
+    assert explain.RunEvidence(make(arrays=False)).part_words(parts) == [None] * 3
+
+
+def test_a_split_names_new_groups(make):
+    run = make()
+    run.merge([0, 1, 2])
+    run.rename(0, "all")
+    run.split(0, 3)
+    kinds = np.array(WORDS)[np.arange(N) % 3]
+    for number, name in run.names_by_cluster.items():
+        if number:
+            assert np.mean(kinds[run.labels == number] == name) > 0.9
+    run.split(0, 2)
+    assert "all 2" in run.names
+
+
 def test_copies_are_listed_and_not_compared(make):
     hashes = [f"{row:040}" for row in range(N)]
     for copy in (3, 6, 9):

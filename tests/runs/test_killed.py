@@ -78,9 +78,9 @@ def files_of_run(number):
         "arrays/features.npy",
         "assignments.parquet",
         "clusters.parquet",
+        "edits.jsonl",
         "images.parquet",
         "manifest.json",
-        "names.json",
         "run.lock",
     ]
 

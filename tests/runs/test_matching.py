@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from nouncut import cluster_images
 from nouncut.method.count import ClusterCount
+from nouncut.runs.edit_log import EDITS
+from nouncut.runs.editing import edit_run, plan_rename
 from nouncut.runs.matching import Match, keep_computed, match_clusters
-from nouncut.runs.renames import NAMES, describe_kept, write_names
+from nouncut.runs.renames import describe_kept
 from nouncut.runs.run import open_run
 from nouncut.words.cluster_names import ClusterName
 
@@ -155,7 +157,7 @@ def cluster(tiny_clip, store, words, tmp_path):
 
 
 def rename(run, names):
-    write_names(run.directory, run.manifest, names)
+    edit_run(run, plan_rename(names))
     return open_run(run.directory)
 
 
@@ -176,9 +178,9 @@ def test_given_names_survive_a_photo_more(cluster, draw):
     after = paths_by_name(again)
     assert before["My reds"] <= after["My reds"]
     assert before["Sea \N{WATER WAVE}"] <= after["Sea \N{WATER WAVE}"]
-    saved = json.loads((again.directory / NAMES).read_text())
-    assert saved["run"] == again.manifest["id"]
-    assert open_run(again.directory).new_names == again.new_names
+    head = json.loads((again.directory / EDITS).read_text().splitlines()[0])
+    assert head["run"] == again.manifest["id"]
+    assert open_run(again.directory).names == again.names
     assert describe_kept(again.manifest) == (
         "3 groups match those of the run before; 2 names that you gave were kept."
     )
@@ -210,6 +212,17 @@ def test_a_name_without_a_cluster_is_said_kept_and_comes_back(cluster, draw, tmp
     again = cluster(replace=True)
     assert paths_by_name(again)["Reds"] == reds
     assert "unmatched_names" not in again.manifest
+
+
+def test_damaged_edits_are_set_aside_and_told(cluster, draw):
+    draw(range(24))
+    log = rename(cluster(), {0: "mine"}).directory / EDITS
+    damaged = log.read_bytes().replace(b"mine", b"Mine")
+    log.write_bytes(damaged)
+    again = cluster()
+    assert any("earlier-edits.jsonl" in warning for warning in again.manifest["warnings"])
+    assert log.with_name("earlier-edits.jsonl").read_bytes() == damaged
+    assert again.edits == ()
 
 
 def test_a_merged_cluster_has_one_of_two_given_names(cluster, draw):

@@ -190,7 +190,8 @@ def test_checksums_of_large_files_are_made_of_blocks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["manifest.json", "names.json", "clusters.parquet", "arrays/features.npy"]
+    "name",
+    ["manifest.json", "names.json", "edits.jsonl", "clusters.parquet", "arrays/features.npy"],
 )
 @pytest.mark.parametrize("kind", ["pipe", "link", "device", "folder"])
 def test_only_ordinary_files_are_read(small_run, tmp_path, name, kind):

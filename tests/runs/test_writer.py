@@ -22,7 +22,6 @@ from nouncut import __version__
 from nouncut.compute.files import temporary_path
 from nouncut.errors import InputError, NouncutError, OutputError
 from nouncut.runs.manifest import encode_manifest
-from nouncut.runs.renames import write_names
 from nouncut.runs.run import open_run
 from nouncut.runs.writer import RunContents, RunWriter, write_array
 
@@ -307,14 +306,14 @@ def test_a_lock_that_is_none_is_not_written_to(small_run, tmp_path, kind):
 
 @pytest.mark.parametrize("content", ["names of another run", "not JSON"])
 def test_names_of_another_run_are_set_aside(small_run, contents, content):
-    write_names(small_run.directory, {"id": "another"}, {0: "My dogs"})
     names = small_run.directory / "names.json"
+    names.write_text('{"format": 1, "run": "another", "names": {"0": "My dogs"}}')
     if content == "not JSON":
         names.write_text("{")
     kept = names.read_bytes()
     with RunWriter(small_run.directory) as writer:
         run = writer.finish(contents)
-    assert run.new_names == {}
+    assert run.edits == ()
     assert not names.exists()
     assert (small_run.directory / "earlier-names.json").read_bytes() == kept
 

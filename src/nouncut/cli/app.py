@@ -15,6 +15,7 @@ from nouncut.cli.cache import cache
 from nouncut.cli.check import check
 from nouncut.cli.cluster import cluster
 from nouncut.cli.demo import demo
+from nouncut.cli.edit import edit
 from nouncut.cli.exit_codes import HELP, explained_errors
 from nouncut.cli.explain import explain
 from nouncut.cli.export import export
@@ -36,6 +37,7 @@ app = typer.Typer(
 for command in (cluster, predict, explain, export, report, check, demo, models, bench, ablate):
     app.command()(command)
 app.add_typer(cache, name="cache")
+app.add_typer(edit, name="edit")
 
 
 def _show_version(wanted: bool) -> None:

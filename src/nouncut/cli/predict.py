@@ -77,7 +77,7 @@ def _show(found: Prediction, output: Path | None) -> None:
         second = row["second_name"]
         table.add_row(
             printable_path(Path(row["path"]).name),
-            printable_path(row["name"]),
+            printable_path(row["name"] or "(set aside)"),
             f"{row['confidence']:.2f}",
             f"{printable_path(second)} {row['second_confidence']:.2f}" if second else "",
             "unseen kind" if row["unseen"] else "",

@@ -36,14 +36,17 @@ def report(
         from nouncut.errors import printable_path
         from nouncut.report.figures import save_figures
         from nouncut.report.write import write_report
-        from nouncut.runs.renames import read_names, write_names
+        from nouncut.runs.editing import edit_run, plan_rename
+        from nouncut.runs.renames import read_names
         from nouncut.runs.run import open_run
 
         opened = open_run(run)
         if names is not None:
-            new = read_names(names, opened.manifest)
-            write_names(opened.directory, opened.manifest, new)
-            opened = open_run(run)
+            known = opened.names_by_cluster
+            new = read_names(names, opened.manifest, known)
+            if any(known[number] != name for number, name in new.items()):
+                edit_run(opened, plan_rename(new))
+                opened = open_run(run)
         page = write_report(opened, progress=bars)
         saved = [] if figures is None else save_figures(opened, figures)
     if not quiet:

@@ -93,7 +93,6 @@ def summary(run: Run) -> dict[str, Any]:
     """Return the groups of a run for --json."""
     fields = (
         "n_images",
-        "n_clusters",
         "n_copies",
         "n_outliers",
         "n_skipped",
@@ -120,6 +119,8 @@ def summary(run: Run) -> dict[str, Any]:
         "directory": str(run.directory.absolute()),
         "report": str(run.report.absolute()),
         **{field: run.manifest.get(field) for field in fields},
+        "n_clusters": len(run.clusters),
+        "n_set_aside": int((run.labels < 0).sum()),
         "clusters": run.clusters.select(columns).to_pylist(),
         "skipped": [{"path": str(file.path), "reason": file.reason} for file in run.skipped],
     }
@@ -159,14 +160,15 @@ def _show_notes(run: Run, announcement: Announcement) -> None:
 def _show_table(run: Run) -> None:
     console = results()
     table = Table(box=None, pad_edge=False)
-    for heading in ("group", "sure", "images", "cohesion", "also"):
+    for heading in ("", "group", "sure", "images", "cohesion", "also"):
         justify: Literal["left", "right"] = "left" if heading in ("group", "also") else "right"
         # On a narrow terminal, only the further words are folded.
         table.add_column(heading, justify=justify, no_wrap=heading != "also")
     for row in run.clusters.slice(0, _SHOWN_CLUSTERS).to_pylist():
         also = ", ".join(row["more_words"])
         sure = _shown_confidence(row["name_confidence"], row["guess"])
-        cells = (row["name"], sure, f"{row['size']:,}", f"{row['cohesion']:.2f}", also)
+        held = "" if row["cohesion"] is None else f"{row['cohesion']:.2f}"
+        cells = (str(row["cluster"]), row["name"], sure, f"{row['size']:,}", held, also)
         table.add_row(*(printable_path(cell) for cell in cells))
     console.print(table, soft_wrap=False)
     if run.clusters.num_rows > _SHOWN_CLUSTERS:
@@ -177,7 +179,7 @@ def _show_table(run: Run) -> None:
         console.print(describe_files(run.manifest["n_images"], reasons))
     if n_guesses := sum(run.clusters["guess"].to_pylist()):
         console.print(f"{_count(n_guesses, 'name')} marked ? {_GUESSES[n_guesses > 1]}")
-    console.print(_describe_groups(run.manifest))
+    console.print(_describe_groups(run))
     console.print(f"Report: {printable_path(run.report)}")
 
 
@@ -186,10 +188,13 @@ def _shown_confidence(confidence: float | None, is_guess: bool) -> str:
     return "?" if is_guess else f"{confidence:.2f}" if confidence else ""
 
 
-def _describe_groups(manifest: dict[str, Any]) -> str:
+def _describe_groups(run: Run) -> str:
+    manifest = run.manifest
     n_outliers, n_copies = manifest["n_outliers"], manifest.get("n_copies", 0)
-    images, groups = _count(manifest["n_images"], "image"), _count(manifest["n_clusters"], "group")
+    images, groups = _count(manifest["n_images"], "image"), _count(len(run.clusters), "group")
     about = f"{images} in {groups}"
+    if n_set_aside := int((run.labels < 0).sum()):
+        about += f"; {n_set_aside:,} set aside"
     if n_outliers:
         about += f"; {n_outliers:,} fit{'s' * (n_outliers == 1)} nowhere well"
     if n_copies:

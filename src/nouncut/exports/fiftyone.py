@@ -50,11 +50,12 @@ def export_fiftyone(run: Run, destination: Path, *, overwrite: bool = False) -> 
     return ExportResult(destination, n_written, problems=problems, hint=hint)
 
 
-def _samples(run: Run, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _samples(run: Run, problems: list[str]) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    classes = {number: position for position, number in enumerate(run.names_by_cluster)}
     for path, row in zip(run.paths(), plain_rows(run.assignments), strict=True):
         text = os.fspath(path.absolute())
         if _is_text(text):
-            yield text, _label(row)
+            yield text, _label(row, classes)
         else:
             problems.append(
                 f"{printable_path(path)}: left out, since FiftyOne accepts only names that are "
@@ -70,7 +71,10 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _label(row: dict[str, Any]) -> dict[str, Any]:
+def _label(row: dict[str, Any], classes: dict[int, int]) -> dict[str, Any] | None:
+    """Return the label of an image; None if it is set aside."""
+    if row["cluster"] is None:
+        return None
     attributes = {
         "cluster": row["cluster"],
         "second_label": row["second_name"],
@@ -78,7 +82,7 @@ def _label(row: dict[str, Any]) -> dict[str, Any]:
         "outlier": row["outlier"],
     }
     return {
-        "label": row["cluster"],
+        "label": classes[row["cluster"]],
         "confidence": row["confidence"],
         "attributes": {name: value for name, value in attributes.items() if value is not None},
     }

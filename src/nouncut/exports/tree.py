@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Link = Literal["symlink", "hardlink", "copy"]
 Plan = list[tuple[Path, Path]]
 
+_SET_ASIDE = "set aside"
 # File systems allow 255 bytes, some encrypted ones 143; Windows limits the whole path.
 _FOLDER_BYTES, _FILE_BYTES = 80, 140
 # Errors that the next image would meet as well.
@@ -43,14 +44,17 @@ def plan_tree(run: Run, destination: Path) -> Plan:
     """Return each image and its path in the tree; the same run always gives the same plan."""
     require_image_files(run, "tree")
     folder_names = DistinctNames(_FOLDER_BYTES)
-    folders = [
-        destination / folder_names.add(name, fallback=f"cluster {number}")
-        for number, name in enumerate(run.names)
-    ]
-    file_names = [DistinctNames(_FILE_BYTES) for _ in folders]
+    labels, names = run.labels, run.names_by_cluster
+    if -1 in labels:
+        names[-1] = _SET_ASIDE
+    folders = {
+        number: destination / folder_names.add(name, fallback=f"cluster {number}")
+        for number, name in names.items()
+    }
+    file_names = {number: DistinctNames(_FILE_BYTES) for number in folders}
     return [
         (path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"))
-        for path, cluster in zip(run.paths(), run.labels, strict=True)
+        for path, cluster in zip(run.paths(), labels.tolist(), strict=True)
     ]
 
 

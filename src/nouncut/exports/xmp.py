@@ -59,26 +59,33 @@ def sidecar(name: str, fallback: str = "unnamed") -> bytes:
 
 
 def plan_sidecars(run: Run, destination: Path, *, beside: bool = False) -> list[tuple[Path, Path]]:
-    """Return each image and the path of its sidecar: beside it, or in a mirror of its folder."""
+    """Return each image and the path of its sidecar: beside it, or in a mirror of its folder.
+
+    Images that are set aside get none.
+    """
     require_image_files(run, "xmp")
-    images = run.paths()
+    every = run.paths()
+    images = [image for image, label in zip(every, run.labels, strict=True) if label >= 0]
     if beside:
         return [(image, Path(f"{image}.xmp")) for image in images]
-    root = _common_folder(images)
+    root = _common_folder(every)
     return [(image, _mirrored(image, root, destination)) for image in images]
 
 
 def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportResult:
     """Write the sidecars that are missing; existing ones are neither overwritten nor merged."""
     plan = plan_sidecars(run, destination, beside=beside)
-    contents = [sidecar(name, f"cluster {number}") for number, name in enumerate(run.names)]
+    contents = {
+        number: sidecar(name, f"cluster {number}") for number, name in run.names_by_cluster.items()
+    }
     sources = run.manifest.get("source") or []
     if not beside:
         make_export_folder(destination)
     make_folder = cache(partial(make_folders, root=destination))
     n_written = n_kept = 0
     problems = []
-    for (image, target), cluster in zip(plan, run.labels, strict=True):
+    clusters = [label for label in run.labels.tolist() if label >= 0]
+    for (image, target), cluster in zip(plan, clusters, strict=True):
         try:
             if beside:
                 _check_there(image, sources)

@@ -31,7 +31,7 @@ def draw_affinities(run: Run) -> tuple[Drawing, str] | None:
     """Draw the graph that was cut, beside one without nouns if there were any, with a caption."""
     if run.manifest["n_clusters"] < 2 or not run.has_array("graph_data"):
         return None
-    labels = run.labels
+    labels = run.computed.labels
     cut = _unit_sums(run.graph(), np.arange(len(labels)))
     graphs = {"The graph that was cut": cut}
     if run.manifest.get("prompts") and run.has_array("features"):

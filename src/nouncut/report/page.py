@@ -73,6 +73,8 @@ class Page:
     finished: str
     has_images: bool
     n_images: int
+    n_set_aside: int
+    n_edits: int
     n_copies: int
     n_outliers: int
     n_skipped: int
@@ -113,6 +115,8 @@ def describe_run(run: Run) -> Page:
         finished=shown_date(manifest.get("finished")),
         has_images=run.has_images,
         n_images=len(run.assignments),
+        n_set_aside=int((run.labels < 0).sum()),
+        n_edits=sum(not edit.is_undone for edit in run.history),
         n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
         n_skipped=len(run.images) - len(run.assignments),

@@ -45,8 +45,9 @@ def report_data(run: Run, thumbnail_folder: str | None) -> dict[str, Any]:
     folder = common_folder(run)
     return {
         "run": run.manifest.get("id"),
-        "names": run.names,
-        "renamed": sorted(run.new_names),
+        "names": _names(run),
+        "setAside": _set_aside(run),
+        "renamed": sorted(run.groups.given),
         "nImages": len(run.assignments),
         "hasImages": run.has_images,
         "folder": printable_path(folder) if folder else "",
@@ -120,7 +121,7 @@ def unit_square(points: NDArray[Any]) -> NDArray[np.float32]:
 def _columns(run: Run) -> dict[str, NDArray[Any]]:
     table = run.assignments
     columns: dict[str, NDArray[Any]] = {
-        "cluster": _two_bytes(table["cluster"]),
+        "cluster": _two_bytes(table["cluster"], _set_aside(run)),
         "second": _two_bytes(table["second_cluster"]),
         "confidence": _one_byte(table["confidence"]),
         "secondConfidence": _one_byte(table["second_confidence"]),
@@ -132,8 +133,19 @@ def _columns(run: Run) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _two_bytes(column: pa.ChunkedArray) -> NDArray[np.uint16]:
-    numbers: NDArray[Any] = column.fill_null(_LARGEST).to_numpy()
+def _names(run: Run) -> list[str | None]:
+    """Return names by number; merged clusters have left gaps."""
+    known = run.names_by_cluster
+    return [known.get(number) for number in range(_set_aside(run))] + ["Set aside"]
+
+
+def _set_aside(run: Run) -> int:
+    """Return the number that images without a cluster have on the page."""
+    return 1 + max(run.names_by_cluster, default=-1)
+
+
+def _two_bytes(column: pa.ChunkedArray, missing: int = _LARGEST) -> NDArray[np.uint16]:
+    numbers: NDArray[Any] = column.fill_null(missing).to_numpy()
     return numbers.astype("<u2")
 
 

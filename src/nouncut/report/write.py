@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 from nouncut.compute.files import atomic_file, explained_writing
@@ -32,7 +31,6 @@ _FILES_BESIDE = "data: 'self' file:"
 def write_report(
     run: Run,
     *,
-    names: Mapping[int, str] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = -1,
 ) -> Path:
@@ -47,8 +45,6 @@ def write_report(
     ----------
     run : Run
         A finished run.
-    names : mapping of int to str, optional
-        New names of clusters by their numbers; by default those saved with the run.
     progress : callable, optional
         Called with the stage ("making thumbnails"), the number done and the total.
     n_jobs : int, default=-1
@@ -84,12 +80,10 @@ def write_report(
     ...     images=images_table(["/me/pets/rex.jpg"]),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder, RunWriter(folder) as writer:
-    ...     report = write_report(writer.finish(contents), names={0: "My dogs"})
-    ...     report.name, "My dogs" in report.read_text(encoding="utf-8")
+    ...     report = write_report(writer.finish(contents))
+    ...     report.name, "dog" in report.read_text(encoding="utf-8")
     ('report.html', True)
     """
-    if names is not None:
-        run = replace(run, new_names=names)
     page = describe_run(run)
     thumbnails = _ThumbnailMaker(run, page, progress, n_jobs)
     remedy = "copy the run to another folder and write the report there"

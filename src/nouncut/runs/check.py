@@ -11,8 +11,8 @@ from typing import Any
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError
 from nouncut.runs.checksums import forget_checksums
-from nouncut.runs.renames import saved_names
-from nouncut.runs.run import read_finished, run_directory
+from nouncut.runs.edit_log import read_log
+from nouncut.runs.run import open_run, read_finished, run_directory
 from nouncut.runs.run_files import RunFiles
 from nouncut.runs.tables import SCHEMAS
 
@@ -81,12 +81,12 @@ def check_run(directory: AnyPath) -> RunCheck:
     forget_checksums()
     manifest = read_finished(place)
     files = RunFiles(place, manifest)
-    reads: list[Callable[[], Any]] = [partial(saved_names, place, manifest)]
+    reads: list[Callable[[], Any]] = [partial(read_log, place, manifest)]
     reads += [partial(files.check_table, name) for name in SCHEMAS]
     reads += [partial(files.check_array, name) for name in files.array_names]
     problems = [problem for read in reads if (problem := _problem(read))]
     # Files that are sound alone may not fit together.
-    if not problems and (problem := _problem(files.check)):
+    if not problems and (problem := _problem(lambda: open_run(place).groups)):
         problems.append(problem)
     return RunCheck(place, 1 + len(reads), files.has_checksums, problems)
 

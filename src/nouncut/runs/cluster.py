@@ -76,7 +76,7 @@ def make_run(
         about = {"content": content, "seconds": job.seconds, "warnings": messages()}
         contents.manifest.update(request | about | {"estimate": estimate.to_json()})
         contents.manifest.update(names.manifest())
-        return writer.finish(replace(contents, names=names.given))
+        return writer.finish(replace(contents, edits=names.edits))
 
 
 def run_request(sources: Sequence[str], settings: Settings) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from nouncut.method.membership import Membership
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 N_EXEMPLARS = 12
 

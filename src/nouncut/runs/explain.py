@@ -6,7 +6,7 @@ Everything comes from the arrays of a run; no model is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -85,23 +85,26 @@ class Explanation:
         The image.
     words : tuple of str
         Words of the run that suit the image best.
-    chosen : Reasons
-        What speaks for its cluster.
+    chosen : Reasons or None
+        What speaks for its cluster; None if the image is set aside.
     runner_up : Reasons or None
         What speaks for the second choice; None if there is only one cluster.
     is_outlier : bool
         Whether the image fits no cluster well.
     copies : tuple of Path
         Other files with the same content.
+    is_by_hand : bool
+        Whether a person moved the image there, or set it aside.
     """
 
     row: int
     path: Path
     words: tuple[str, ...]
-    chosen: Reasons
+    chosen: Reasons | None
     runner_up: Reasons | None
     is_outlier: bool
     copies: tuple[Path, ...]
+    is_by_hand: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as JSON knows it.
@@ -129,11 +132,13 @@ class RunEvidence:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.labels = run.labels
-        # Copies are not compared: of each content, the first image stands for all.
-        distinct = np.unique(self._contents, return_index=True)[1]
+        # Copies are not compared: of each content in a cluster, the first image stands for all.
+        keys = np.stack([self._contents, self.labels], axis=1)
+        distinct = np.unique(keys, axis=0, return_index=True)[1]
+        distinct = distinct[self.labels[distinct] >= 0]
         self._members = distinct[np.argsort(self.labels[distinct], kind="stable")]
-        sizes = np.bincount(self.labels[distinct], minlength=len(run.clusters))
-        self._ends = np.cumsum(sizes)
+        n_numbers = 1 + max(run.names_by_cluster, default=-1)
+        self._ends = np.cumsum(np.bincount(self.labels[distinct], minlength=n_numbers))
 
     def nearest(
         self, rows: NDArray[np.intp], clusters: NDArray[np.intp], n: int = N_NEAREST
@@ -178,13 +183,29 @@ class RunEvidence:
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part, other = (array[start : start + _ROWS_AT_ONCE] for array in (rows, others))
             suits = self._probabilities(self.run.array("semantic")[part])
-            mine = self._suits_clusters[self.labels[part]]
+            own = self.labels[part][:, None]
+            mine = np.where(own < 0, chance, self._suits_clusters[own[:, 0]])
             theirs = np.where(other[:, None] < 0, chance, self._suits_clusters[other])
             gains = suits * (mine - theirs)
             gains[suits < np.maximum(np.sqrt(mine * theirs), chance)] = 0
             for best, gain, is_alone in zip(suits, gains, other < 0, strict=True):
                 against = [] if is_alone else _largest(-gain, n)
                 yield _largest(best, n), _largest(gain, n), against
+
+    def part_words(self, parts: Sequence[NDArray[np.intp]]) -> list[str | None]:
+        """Return the most probable word of each part of a cluster, if it sets the part apart.
+
+        It does if it is more probable there than in all other parts together.
+        """
+        if not self.has_words:
+            return [None] * len(parts)
+        suits = self._suits_parts(parts)
+        best = suits.argmax(axis=1)
+        shares = suits[np.arange(len(parts)), best] / suits[:, best].sum(axis=0)
+        return [
+            self.words[word] if share > 0.5 else None
+            for word, share in zip(best, shares, strict=True)
+        ]
 
     def _alike(
         self, rows: NDArray[np.intp], cluster: int, n: int
@@ -226,11 +247,14 @@ class RunEvidence:
     @cached_property
     def _suits_clusters(self) -> NDArray[np.float32]:
         """How probable every word is for the mean image of every cluster."""
+        return self._suits_parts(np.split(self._members, self._ends[:-1]))
+
+    def _suits_parts(self, parts: Sequence[NDArray[np.intp]]) -> NDArray[np.float32]:
         semantic = self.run.array("semantic")
-        means = np.zeros((len(self._ends), semantic.shape[1]), np.float32)
-        for cluster, rows in enumerate(np.split(self._members, self._ends[:-1])):
+        means = np.zeros((len(parts), semantic.shape[1]), np.float32)
+        for part, rows in enumerate(parts):
             if len(rows):
-                means[cluster] = unit_rows(semantic[_evenly(rows, _AVERAGED)]).mean(axis=0)
+                means[part] = unit_rows(semantic[_evenly(rows, _AVERAGED)]).mean(axis=0)
         return self._probabilities(means)
 
     def _probabilities(self, semantic: NDArray[Any]) -> NDArray[np.float32]:
@@ -262,10 +286,11 @@ def explain_image(run: Run, image: AnyPath | int) -> Explanation:
         row=row,
         path=_path(run, row),
         words=own,
-        chosen=reasons("", chosen),
+        chosen=None if about["cluster"] is None else reasons("", chosen),
         runner_up=None if second is None else reasons("second_", against),
         is_outlier=bool(about["outlier"]),
         copies=tuple(_path(run, other) for other in _copies(run, row)),
+        is_by_hand=bool(run.groups.by_hand[row]),
     )
 
 
@@ -333,8 +358,12 @@ def _largest(values: NDArray[Any], n: int) -> list[int]:
 
 def _lines(found: Explanation) -> Iterator[str]:
     yield printable_path(found.path)
-    yield f"is in {_shown(found.chosen)}."
-    yield from _reason_lines(found.chosen)
+    if found.chosen is None:
+        yield "is in no group: it was set aside."
+    else:
+        moved = ": it was moved there by hand" if found.is_by_hand else ""
+        yield f"is in {_shown(found.chosen)}{moved}."
+        yield from _reason_lines(found.chosen)
     if found.runner_up is not None:
         yield f"The second choice is {_shown(found.runner_up)}."
         yield from _reason_lines(found.runner_up)

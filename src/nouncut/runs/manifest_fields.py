@@ -64,6 +64,8 @@ _FIELDS: dict[str, Any] = {
         "n_matched": int,
         "n_names_kept": int,
         "n_given_kept": int,
+        "n_edits_kept?": int,
+        "edits_dropped?": _TEXTS,
     },
     "unmatched_names": [{"name": str, "images": _TEXTS}],
 }

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import chain
+from itertools import chain, compress
 from itertools import count as count_from
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,10 @@ from nouncut import __version__
 from nouncut.compute.checks import warn_user
 from nouncut.errors import InputError
 from nouncut.method.count import ClusterCount
+from nouncut.runs.carried_edits import NewImages, carry_edits
 from nouncut.runs.collection import Collection
+from nouncut.runs.edit_log import EARLIER_EDITS, EDITS, LoggedEdit, rename_entry
+from nouncut.runs.edits import EditedGroups
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
 from nouncut.runs.run import Run, open_run
@@ -60,13 +63,13 @@ class EarlierGroups:
 
 @dataclass(frozen=True)
 class KeptNames:
-    """Names of new clusters: the computed ones, and by number those that a person gave.
+    """Names of new clusters, and edits of an earlier run that still make sense.
 
-    `given` is None if there were none; `unmatched` are given names without a cluster.
+    `edits` is None if there were none; `unmatched` are given names without a cluster.
     """
 
     computed: list[ClusterName]
-    given: dict[int, str] | None = None
+    edits: list[LoggedEdit] | None = None
     unmatched: list[dict[str, Any]] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -95,9 +98,14 @@ def keep_names(
     """Return the names of new clusters after those of the run in the directory, if there is one."""
     try:
         run = open_run(directory)
-        ids = _identities(collection.images)
-        return carry_names(run, ids, labels, names, _names_alike(run, collection, job.settings))
+        images = NewImages(_identities(collection.images), path_texts(collection.images.paths))
+        return carry_names(run, images, labels, names, _names_alike(run, collection, job.settings))
     except InputError:
+        if (directory / EDITS).exists():
+            warn_user(
+                "The run before or its edits are damaged, so its edits were not carried over. They "
+                f"are kept in {EARLIER_EDITS}."
+            )
         return KeptNames(names)
 
 
@@ -110,7 +118,7 @@ def earlier_groups(directory: Path, collection: Collection, job: Job) -> Earlier
     """
     try:
         run = open_run(directory)
-        label_of = dict(zip(run_identities(run), run.labels.tolist(), strict=True))
+        label_of = dict(zip(run_identities(run), run.computed.labels.tolist(), strict=True))
     except InputError:
         return EarlierGroups()
     ids = _identities(collection.images)
@@ -133,22 +141,26 @@ def _read_count(found: Any) -> ClusterCount | None:
 
 def carry_names(
     run: Run,
-    ids: Sequence[str],
+    images: NewImages,
     labels: NDArray[np.intp],
     names: list[ClusterName],
     same_rules: bool,
 ) -> KeptNames:
-    """Return the names of new clusters after those of an earlier run.
+    """Return the names of new clusters, and their edits, after those of an earlier run.
 
     Computed names are carried over only if they were found by the `same_rules`.
     """
-    rows, old_ids = replace(run, new_names={}).clusters.to_pylist(), run_identities(run)
-    matches = match_clusters(old_ids, run.labels, ids, labels)
+    rows, old_ids, ids = run.computed.clusters.to_pylist(), run_identities(run), images.ids
+    matches = match_clusters(old_ids, run.computed.labels, ids, labels)
     computed = keep_computed(names, rows, matches) if same_rules else names
+    groups = EditedGroups.computed(labels, [name.name for name in computed])
+    carried = carry_edits(run, old_ids, images, groups)
+    edited = match_clusters(old_ids, run.labels, ids, groups.labels)
     known = _unmatched_before(run)
-    asked = [*_given_names(run, old_ids, matches), *known]
-    given, unmatched = place_given(asked, matches.keys(), ids, labels)
+    asked = [*_given_names(run, old_ids, edited), *known]
+    given, unmatched = place_given(asked, edited.keys(), ids, groups.labels)
     _warn_of_unmatched([one for one in unmatched if one not in known])
+    carried.warn()
     about = {
         "id": run.manifest.get("id"),
         "n_matched": len(matches),
@@ -156,10 +168,14 @@ def carry_names(
             computed[n].name == rows[m.earlier]["name"] for n, m in matches.items()
         ),
         "n_given_kept": len(given),
+        "n_edits_kept": len(carried.kept),
+        "edits_dropped": carried.dropped,
     }
+    new = {number: name for number, name in given.items() if groups.names[number] != name}
+    edits = [*carried.kept, *([rename_entry(new)] if new else [])]
     return KeptNames(
         computed,
-        given if asked else None,
+        edits or None,
         [{"name": one.name, "images": _sample(one.images)} for one in unmatched],
         about,
     )
@@ -180,7 +196,11 @@ def match_clusters(
     labels: NDArray[Any],
 ) -> dict[int, Match]:
     """Match new clusters with earlier ones; ids identify images, and copies count once."""
-    codes = pa.array([*earlier_ids, *ids]).dictionary_encode().indices.to_numpy()
+    if -1 in earlier_labels or -1 in labels:  # images that are set aside
+        earlier_ids = list(compress(earlier_ids, earlier_labels >= 0))
+        ids = list(compress(ids, labels >= 0))
+        earlier_labels, labels = earlier_labels[earlier_labels >= 0], labels[labels >= 0]
+    codes = pa.array([*earlier_ids, *ids], pa.string()).dictionary_encode().indices.to_numpy()
     old, old_rows = np.unique(codes[: len(earlier_ids)], return_index=True)
     new, new_rows = np.unique(codes[len(earlier_ids) :], return_index=True)
     old_clusters, new_clusters = earlier_labels[old_rows], labels[new_rows]
@@ -249,7 +269,9 @@ def place_given(
     rest = [one for one in given if one.cluster is None]
     if not rest:
         return placed, []
-    cluster_of = dict(zip(ids, labels.tolist(), strict=True))
+    cluster_of = {
+        image: label for image, label in zip(ids, labels.tolist(), strict=True) if label >= 0
+    }
     sizes = Counter(cluster_of.values())
     found = [_best_cluster(one, cluster_of) for one in rest]
     unmatched = []
@@ -270,13 +292,13 @@ def _best_cluster(one: _GivenName, cluster_of: Mapping[str, int]) -> tuple[int, 
 
 def _given_names(run: Run, ids: Sequence[str], matches: Mapping[int, Match]) -> list[_GivenName]:
     new = {match.earlier: cluster for cluster, match in matches.items()}
-    members: dict[int, dict[str, None]] = {number: {} for number in run.new_names}
+    names = {number: run.groups.names[number] for number in sorted(run.groups.given)}
+    members: dict[int, dict[str, None]] = {number: {} for number in names}
     for image, label in zip(ids, run.labels.tolist(), strict=True):
         if label in members:
             members[label][image] = None
     return [
-        _GivenName(name, list(members[number]), new.get(number))
-        for number, name in run.new_names.items()
+        _GivenName(name, list(members[number]), new.get(number)) for number, name in names.items()
     ]
 
 

@@ -40,7 +40,7 @@ def run_html(manifest: dict[str, Any], clusters: pa.Table, images: pa.Table) -> 
     )
     more = len(clusters) - len(shown)
     return (
-        f"<div><p><strong>{manifest['n_images']} images in {manifest['n_clusters']} clusters"
+        f"<div><p><strong>{manifest['n_images']} images in {len(clusters)} clusters"
         f"</strong></p><table><thead><tr><th>cluster</th><th {_LEFT}>name</th>"
         f"<th>size</th><th></th></tr></thead><tbody>{body}</tbody></table>"
         f"{f'<p>and {more} more</p>' if more else ''}</div>"

@@ -23,6 +23,7 @@ from nouncut.method.membership import Membership, cluster_membership
 from nouncut.runs.collection import Collection, collect_features, familiar_rows
 from nouncut.runs.contents import membership_columns
 from nouncut.runs.directory import MANIFEST, array_path, damaged
+from nouncut.runs.edited_predictions import edited_predictions
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.run import Run
@@ -126,11 +127,14 @@ def predict_images(
     known_kind = familiarity(
         _familiar_rows(run), familiar_rows(queries), n_threads=count_threads(n_jobs)
     )
-    columns = membership_columns(found, np.array(run.names, dtype=object)) | {
+    names = np.array(run.computed.names, dtype=object)
+    columns = membership_columns(found, names) | {
         "path": path_texts(queries.images.paths),
         "unseen": known_kind < _field(run, "least_familiarity"),
     }
     table = table_of(columns, PREDICTIONS_SCHEMA)
+    if run.edits:
+        table = edited_predictions(run, table, queries.visual)
     return Prediction(queries.images.paths, table, queries.images.skipped)
 
 
@@ -197,7 +201,7 @@ def _place(run: Run, queries: Collection, job: Job) -> Membership:
         run.array("features"),
         run.array("semantic") if has_nouns else None,
         run.array("embedding"),
-        run.labels,
+        run.computed.labels,
         n_jobs=job.n_jobs,
     )
     embedding, labels = model.place(queries.visual, queries.semantic if has_nouns else None)

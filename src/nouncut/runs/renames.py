@@ -4,24 +4,21 @@ The report saves them as a small JSON file::
 
     {"format": 1, "run": "0f3a...", "names": {"0": "My cats", "3": "Holidays"}}
 
-``run`` is the id of the run that they belong to, and optional. The file in a run directory also has
-a ``checksum`` of the names.
+``run`` is the id of the run that they belong to, and optional. Earlier versions kept such a file,
+some with a ``checksum``, in the run directory; its names are the first edit of the run.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from nouncut.compute.files import AnyPath, atomic_file
+from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, describe_error, printable_path
 from nouncut.runs.checksums import open_inside, short_digest
-from nouncut.runs.directory import explained
 from nouncut.runs.manifest_fields import CHECKSUM
 from nouncut.runs.tables import unicode_text
 
@@ -29,33 +26,34 @@ NAMES, EARLIER_NAMES = "names.json", "earlier-names.json"
 FORMAT = 1
 _MOST_BYTES = 64 * 2**20
 
-# Columns of cluster numbers, and the columns of their names.
-_NAMED = (("cluster", "name"), ("second_cluster", "second_name"))
 
-
-def read_names(file: AnyPath, manifest: Mapping[str, Any] | None = None) -> dict[int, str]:
-    """Read names by cluster number, and check that they suit the run of a manifest."""
+def read_names(
+    file: AnyPath, manifest: Mapping[str, Any], clusters: Container[int] | None = None
+) -> dict[int, str]:
+    """Read names by cluster number, and check that they suit the clusters of a run."""
     saved, names = _read(Path(file))
-    return _suitable(file, saved, names, manifest)
+    return _suitable(file, saved, names, manifest, clusters)
 
 
 def _suitable(
-    file: AnyPath, saved: object, names: dict[int, str], manifest: Mapping[str, Any] | None
+    file: AnyPath,
+    saved: object,
+    names: dict[int, str],
+    manifest: Mapping[str, Any],
+    clusters: Container[int] | None = None,
 ) -> dict[int, str]:
-    """Return names if they suit the run of a manifest."""
-    if manifest is None:
-        return names
+    """Return names if they suit the run of a manifest; `clusters` are the computed ones if None."""
     shown = printable_path(file)
     if not _is_of(saved, manifest):
         raise InputError(
             f"The names in {shown} were saved from the report of another run, whose clusters may "
             'differ. To use them anyway, remove "run" from the file.'
         )
-    n_clusters = int(manifest["n_clusters"])
-    if unknown := [number for number in names if number >= n_clusters]:
+    known = range(int(manifest["n_clusters"])) if clusters is None else clusters
+    if unknown := [number for number in names if number not in known]:
         raise InputError(
-            f"{shown} names cluster {unknown[0]}, but the run has {n_clusters} clusters, numbered "
-            "from 0. Save the names again from the report of this run."
+            f"{shown} names cluster {unknown[0]}, which the run does not have. Build its report "
+            "again, and save the names from there."
         )
     return names
 
@@ -83,20 +81,6 @@ def set_aside_names(directory: Path, manifest: Mapping[str, Any]) -> None:
         os.replace(path, directory / EARLIER_NAMES)
 
 
-def write_names(directory: Path, manifest: Mapping[str, Any], names: Mapping[int, str]) -> None:
-    """Save names in a run directory, for its report and its exports."""
-    with explained(directory), atomic_file(directory / NAMES) as new:
-        new.write(encode_names(manifest, names))
-
-
-def encode_names(manifest: Mapping[str, Any], names: Mapping[int, str]) -> bytes:
-    """Return names of a run's clusters as JSON in UTF-8."""
-    given = {str(number): unicode_text(name) for number, name in sorted(names.items())}
-    content = {"format": FORMAT, "run": manifest.get("id"), "names": given}
-    content[CHECKSUM] = _checksum(content)
-    return (json.dumps(content, ensure_ascii=False) + "\n").encode()
-
-
 def describe_kept(manifest: Mapping[str, Any]) -> str:
     """Say in a sentence what a run has kept of the one before; nothing if there was none."""
     about = manifest.get("earlier_run") or {}
@@ -104,37 +88,17 @@ def describe_kept(manifest: Mapping[str, Any]) -> str:
     if not n_matched and not about.get("n_given_kept"):
         return ""
     match = "1 group matches one" if n_matched == 1 else f"{n_matched:,} groups match those"
-    if n_given := about["n_given_kept"]:
-        was = "name that you gave was" if n_given == 1 else "names that you gave were"
-        return f"{match} of the run before; {n_given:,} {was} kept."
+    n_given, n_edits = about["n_given_kept"], about.get("n_edits_kept", 0)
+    kept = []
+    if n_given:
+        kept.append(f"{n_given:,} name{'s' * (n_given != 1)} that you gave")
+    if n_edits:
+        kept.append(f"{n_edits:,} other edit{'s' * (n_edits != 1)}")
+    if kept:
+        was = "was" if n_given + n_edits == 1 else "were"
+        return f"{match} of the run before; {' and '.join(kept)} {was} kept."
     n_names = about["n_names_kept"]
     return f"{match} of the run before; {n_names:,} keep{'s' * (n_names == 1)} the name."
-
-
-def renamed_table(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
-    """Return a table of assignments or clusters with new names."""
-    if not names:
-        return table
-    for number_column, name_column in _NAMED:
-        position = table.schema.get_field_index(name_column)
-        if position >= 0:
-            old = zip(table[number_column].to_pylist(), table[name_column].to_pylist(), strict=True)
-            new = [names.get(number, name) for number, name in old]
-            field = table.schema.field(position)
-            table = table.set_column(position, field, pa.array(new, field.type))
-    return _without_doubt(table, names)
-
-
-def _without_doubt(table: pa.Table, names: Mapping[int, str]) -> pa.Table:
-    """Return a table of clusters in which the user's own names are no guesses."""
-    for column, value in (("name_confidence", 1.0), ("guess", False)):
-        position = table.schema.get_field_index(column)
-        if position >= 0:
-            old = zip(table["cluster"].to_pylist(), table[column].to_pylist(), strict=True)
-            new = [value if number in names else found for number, found in old]
-            field = table.schema.field(position)
-            table = table.set_column(position, field, pa.array(new, field.type))
-    return table
 
 
 def _read(file: Path) -> tuple[object, dict[int, str]]:

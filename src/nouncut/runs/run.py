@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,9 +18,10 @@ from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
+from nouncut.runs.edit_log import LoggedEdit, read_log
+from nouncut.runs.edit_verbs import EditVerbs
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
-from nouncut.runs.renames import renamed_table, saved_names
 from nouncut.runs.run_files import RunFiles
 from nouncut.runs.tables import real_paths
 
@@ -33,10 +34,12 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(EditVerbs):
     """A finished run; `open_run` opens one.
 
-    Tables are read on first use, arrays are mapped into memory.
+    Tables are read on first use, arrays are mapped into memory. The groups are those that were
+    computed, with all edits of the run applied. Edits change this object and the run directory;
+    other objects of the same run see them when they are opened again or make an edit.
 
     Parameters
     ----------
@@ -44,9 +47,8 @@ class Run:
         The run directory.
     manifest : dict
         What was done and with which settings.
-    new_names : mapping of int to str, optional
-        Names that take the place of those that were found, by the cluster's number. `open_run`
-        takes those that are kept in the run directory.
+    edits : tuple of LoggedEdit, optional
+        The edits in the run directory, which `open_run` reads.
 
     Examples
     --------
@@ -77,17 +79,28 @@ class Run:
 
     directory: Path
     manifest: dict[str, Any]
-    new_names: Mapping[int, str] = field(default_factory=dict)
+    edits: tuple[LoggedEdit, ...] = ()
 
     @cached_property
     def assignments(self) -> pa.Table:
-        """One row per clustered image: cluster, second choice, and how certain both are."""
-        return renamed_table(self._table("assignments"), self.new_names)
+        """One row per clustered image: cluster, second choice, and how certain both are.
+
+        Images that are set aside have no cluster.
+        """
+        if not self.edits:
+            return self._table("assignments")
+        from nouncut.runs.edited_tables import edited_assignments
+
+        return edited_assignments(self.computed.assignments, self.groups)
 
     @cached_property
     def clusters(self) -> pa.Table:
-        """One row per cluster, the largest first: its name, size and typical images."""
-        return renamed_table(self._table("clusters"), self.new_names)
+        """One row per cluster, the largest first: its number, name, size and typical images."""
+        if not self.edits:
+            return self._table("clusters")
+        from nouncut.runs.edited_tables import clusters_of_edited
+
+        return clusters_of_edited(self)
 
     @cached_property
     def images(self) -> pa.Table:
@@ -96,15 +109,22 @@ class Run:
 
     @property
     def labels(self) -> NDArray[np.intp]:
-        """The cluster of every image."""
+        """The cluster of every image; -1 for images that are set aside."""
+        if self.edits:
+            return self.groups.labels.copy()
         labels: NDArray[np.intp] = self.assignments["cluster"].to_numpy().astype(np.intp)
         return labels
 
     @property
     def names(self) -> list[str]:
-        """The name of every cluster."""
+        """The name of every cluster, in the order of `clusters`."""
         names: list[str] = self.clusters["name"].to_pylist()
         return names
+
+    @property
+    def names_by_cluster(self) -> dict[int, str]:
+        """The names by the numbers of the clusters, of which edits may have left some out."""
+        return dict(zip(self.clusters["cluster"].to_pylist(), self.names, strict=True))
 
     @property
     def skipped(self) -> list[SkippedFile]:
@@ -276,7 +296,8 @@ class Run:
         return explain_image(self, image)
 
     def __repr__(self) -> str:
-        n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
+        n_images = self.manifest["n_images"]
+        n_clusters = len(self.clusters) if self.edits else self.manifest["n_clusters"]
         place = printable_path(self.directory)
         return f"Run({place!r}: {n_images} images in {n_clusters} clusters)"
 
@@ -336,7 +357,7 @@ def open_run(directory: AnyPath) -> Run:
     """
     place = run_directory(directory)
     manifest = read_finished(place)
-    run = Run(place, manifest, saved_names(place, manifest))
+    run = Run(place, manifest, read_log(place, manifest).edits)
     run._unchanged(run._files.check)
     return run
 

@@ -9,7 +9,7 @@ next writer does it first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -48,9 +48,10 @@ from nouncut.runs.directory import (
     foreign_names,
     table_path,
 )
+from nouncut.runs.edit_log import EDITS, LoggedEdit, encode_log, set_aside_log
 from nouncut.runs.manifest import encode_manifest, parse_manifest, read_manifest
 from nouncut.runs.manifest_fields import FILES
-from nouncut.runs.renames import NAMES, encode_names, set_aside_names
+from nouncut.runs.renames import set_aside_names
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.tables import SCHEMAS, write_table
 
@@ -60,15 +61,15 @@ _BYTES_AT_ONCE = 16 * 2**20
 
 @dataclass(frozen=True)
 class RunContents:
-    """The manifest, tables and arrays of a finished run, and names that a person gave."""
+    """The manifest, tables and arrays of a finished run, and edits of its groups."""
 
     manifest: dict[str, Any]
     assignments: pa.Table
     clusters: pa.Table
     images: pa.Table
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    # None leaves the names in the directory as they are.
-    names: Mapping[int, str] | None = None
+    # None leaves those in the directory aside.
+    edits: Sequence[LoggedEdit] | None = None
 
 
 class RunWriter:
@@ -126,17 +127,17 @@ class RunWriter:
                 write_table(self.directory, name, table)
             written = [*arrays, *(table_path(self.directory, name) for name in tables)]
             manifest = self._described(contents) | {FILES: self._checksums(written)}
-            names = [] if contents.names is None else [self.directory / NAMES]
-            for path in names:
+            edits = [] if contents.edits is None else [self.directory / EDITS]
+            for path in edits:
                 with new_file(path) as file:
-                    file.write(encode_names(manifest, contents.names or {}))
+                    file.write(encode_log(manifest, contents.edits or ()))
             # Written early, so that only renaming is left when the old run is given up.
             self._write_manifest(_COMPLETE, manifest)
             self._write_manifest(MANIFEST, manifest | {"status": "running"})
             self._sync()
             commit_file(self.directory / MANIFEST)
             self._sync()
-            for path in (*written, *names):
+            for path in (*written, *edits):
                 commit_file(path)
             self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
@@ -152,7 +153,7 @@ class RunWriter:
             suffix = complete.name.removeprefix(_COMPLETE)
             arrays = [array_path(self.directory, name) for name in manifest.get("arrays") or ()]
             tables = [table_path(self.directory, name) for name in SCHEMAS]
-            for path in (*arrays, *tables, self.directory / NAMES):
+            for path in (*arrays, *tables, self.directory / EDITS):
                 with suppress(FileNotFoundError):
                     os.replace(path.with_name(path.name + suffix), path)
             self._complete(manifest, complete)
@@ -164,6 +165,7 @@ class RunWriter:
         for path in (*stale, self.directory / REPORT):
             path.unlink(missing_ok=True)
         set_aside_names(self.directory, manifest)
+        set_aside_log(self.directory, manifest)
         self._sync()
         os.replace(complete, self.directory / MANIFEST)
         self._sync()

@@ -28,6 +28,8 @@ const colours = (() => {
     const hue = round ? cluster * GOLDEN_ANGLE : HUES[cluster];
     const step = 0.07 * ((round % 3) - (round ? 1 : 0));
     const [lightness, chroma] = theme.isDark() ? [0.76, 0.13] : [0.62, 0.16];
+    // Images that are set aside are grey.
+    if (cluster === report.setAside) return rgb(lightness, 0, 0);
     return rgb(lightness + step, chroma, hue);
   }
 

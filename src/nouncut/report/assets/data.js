@@ -65,7 +65,9 @@ const report = (() => {
     run: data.run,
     nImages: data.nImages,
     hasImages: data.hasImages,
+    // By number; null where clusters were merged away. The last one is for images set aside.
     names: data.names,
+    setAside: data.setAside,
     renamed: new Set(data.renamed),
     thumbnailFolder: data.thumbnails,
     thumbnailsPerBlock: data.thumbnailsPerBlock,

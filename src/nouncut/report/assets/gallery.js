@@ -12,7 +12,7 @@ const gallery = (() => {
   let stopFilling = () => {};
 
   const orders = {
-    size: (a, b) => a - b,
+    size: (a, b) => report.membersOf(b).length - report.membersOf(a).length || a - b,
     name: (a, b) => report.names[a].localeCompare(report.names[b], undefined, { numeric: true }) || a - b,
     cohesion: (a, b) => cohesionOf(b) - cohesionOf(a) || a - b,
     loose: (a, b) => cohesionOf(a) - cohesionOf(b) || a - b,

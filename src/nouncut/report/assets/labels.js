@@ -10,7 +10,8 @@ const labels = (() => {
   const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
   const sizes = report.names.map((_, cluster) => report.membersOf(cluster).length);
   const bySize = report.names.map((_, cluster) => cluster).sort((a, b) => sizes[b] - sizes[a]);
-  const bounds = report.names.map((_, cluster) => (report.x.length ? boundsOf(cluster) : null));
+  const isShown = (cluster) => report.x.length && sizes[cluster] && cluster !== report.setAside;
+  const bounds = report.names.map((_, cluster) => (isShown(cluster) ? boundsOf(cluster) : null));
   const widths = new Map();
   // While the view moves without zooming, names and images keep their sides, so nothing flickers.
   let last = { zoom: 0, sides: new Map(), images: new Map() };

@@ -11,6 +11,7 @@ const lightbox = (() => {
   }
 
   function clusterLink(number, confidence) {
+    if (number === report.setAside) return ["none: set aside"];
     const link = element(
       "a",
       { href: `#cluster-${number}`, "data-cluster-name": number },

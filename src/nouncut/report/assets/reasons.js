@@ -27,6 +27,7 @@ const reasons = (() => {
     const known = found(row);
     if (!known) return [];
     const [near, words, nearSecond, wordsSecond] = known;
+    if (report.cluster[row] === report.setAside) return [];
     const parts = part(["Most alike in ", name(report.cluster[row])], near, words);
     const second = report.second(row);
     if (second !== null) {

@@ -12,7 +12,7 @@ const search = (() => {
   function textsOfClusters() {
     return report.names.map((name, number) => {
       const section = document.getElementById(`cluster-${number}`);
-      return format.searchable(`${name} ${section?.dataset.words ?? ""}`);
+      return section ? format.searchable(`${name} ${section.dataset.words}`) : "";
     });
   }
 
