@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from nouncut.runs.explain import Explanation
+    from nouncut.runs.tree import TreeNode
 
 Read = TypeVar("Read")
 
@@ -275,6 +276,32 @@ class Run:
         from nouncut.runs.explain import explain_image
 
         return explain_image(self, image)
+
+    @cached_property
+    def tree(self) -> TreeNode:
+        """Groups of groups: the clusters as a tree, with names for all groups.
+
+        Its levels are those that were asked for, or the few that persist, if any. Clusters are
+        joined by their links in the graph and by what they mean. No model is loaded.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> data = make_clip_like(n_images=300, n_clusters=4, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), data.features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), [2, 4], output=Path(folder, "run"))
+        ...     tree = run.tree
+        >>> len(tree.children), sorted(tree.clusters)
+        (2, [0, 1, 2, 3])
+        """
+        from nouncut.runs.tree import run_tree
+
+        return run_tree(self)
 
     def __repr__(self) -> str:
         n_images, n_clusters = self.manifest["n_images"], self.manifest["n_clusters"]
