@@ -381,6 +381,12 @@ n_neighbors, random_state, solver, noun_filter, compare
             declaration.check(name, getattr(self, name))
         if self.vocabulary is not None and self.lexicons != VISIBLE_LEXICONS:
             raise ParameterError("`vocabulary` and `lexicons` exclude each other: pass one.")
+        finest = self.n_clusters
+        if finest != "auto" and any(count >= finest for count in self.levels or ()):
+            raise ParameterError(
+                f"`levels` must be smaller than the number of clusters, {finest}; got "
+                f"{_show_levels(self.levels)}."
+            )
         if self.looks is not None and self.comparison == "words":
             raise ParameterError(
                 "`looks` compares images by how they look, but they are to be compared by words: "
