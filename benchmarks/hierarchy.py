@@ -143,8 +143,12 @@ def nodes(tree: TreeNode) -> Iterator[TreeNode]:
 def parents(run: Run, classes: Classes) -> dict[str, Any]:
     found = list(nodes(run.tree))
     verdicts = [verdict(node, classes) for node in found]
-    right = [node.synset for node, one in zip(found, verdicts, strict=True) if one == "right"]
-    bits = information_bits()[synset_rows(right)] if right else []
+    right = [
+        node.synset
+        for node, one in zip(found, verdicts, strict=True)
+        if node.synset and one == "right"
+    ]
+    bits = information_bits()[synset_rows(right)]
     return {
         "clusters": len(run.clusters),
         "levels": run.tree.depth - 1,

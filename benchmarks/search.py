@@ -28,6 +28,7 @@ from PIL import Image, ImageEnhance
 from _setting import print_result, setting
 from naming import class_senses
 from nouncut import Run, cluster_images
+from nouncut.errors import InputError
 from nouncut.runs.search import Searcher
 from nouncut.words.backoff import usual_word
 from nouncut.words.tree import information_bits
@@ -75,7 +76,7 @@ def by_texts(run: Run) -> dict[str, Any]:
             row[f"{title} ({len(queries)}), % of 20, {kind}"] = round(100 * np.mean(shares), 1)
     start = time.perf_counter()
     for text in names:
-        searcher.by_text(text)
+        _ranked(searcher, text)
     row["ms first, each further"] = (
         f"{1000 * first:.0f}, {1000 * (time.perf_counter() - start) / len(names):.1f}"
     )
@@ -83,8 +84,11 @@ def by_texts(run: Run) -> dict[str, Any]:
 
 
 def _ranked(searcher: Searcher, text: str) -> dict[bool, Any]:
-    """Return rows in order, with names and by the cosine alone."""
-    table = searcher.by_text(text, None)
+    """Return rows in order, with names and by the cosine alone; none if no word is known."""
+    try:
+        table = searcher.by_text(text, None)
+    except InputError:
+        return {True: np.empty(0, int), False: np.empty(0, int)}
     order = np.argsort(-table["score"].to_numpy(), kind="stable")
     return {True: table["row"].to_numpy(), False: table["row"].to_numpy()[order]}
 
@@ -93,7 +97,7 @@ def _precision(classes: Any, rows: Any, right: Iterable[str]) -> float:
     wanted = np.isin(classes, list(right))
     # A class may have fewer images than are asked for.
     n = min(N, int(wanted.sum()))
-    return float(wanted[rows[:n]].mean())
+    return float(wanted[rows[:n]].sum() / n)
 
 
 def by_examples(run: Run) -> float:

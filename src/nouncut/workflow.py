@@ -169,7 +169,7 @@ def _split_counts(
     n_clusters: int | Literal["auto"] | Sequence[int], levels: Sequence[int] | None
 ) -> tuple[int | Literal["auto"], tuple[int, ...] | None]:
     """Return the number of clusters, and those of the groups on the levels above."""
-    if isinstance(n_clusters, str) or not isinstance(n_clusters, Sequence):
+    if n_clusters == "auto" or not isinstance(n_clusters, Sequence):
         return n_clusters, None if levels is None else tuple(levels)
     check_levels("n_clusters", n_clusters)
     if levels is not None:

@@ -102,7 +102,8 @@ def _log_links(graph: csr_array, labels: NDArray[np.intp]) -> NDArray[np.float64
     links = edges / volumes / volumes[:, None]
     np.fill_diagonal(links, 0)
     smallest = links[links > 0].min(initial=np.inf)
-    return np.log(np.maximum(links, smallest / 2 if np.isfinite(smallest) else 1.0))
+    least = smallest / 2 if np.isfinite(smallest) else 1.0
+    return np.asarray(np.log(np.maximum(links, least)))
 
 
 def _sums_of_directions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,28 +77,26 @@ class Searcher:
 
     def like(self, image: AnyPath | int, n: int | None = 20) -> pa.Table:
         """Return the images that look most like one of the run, or like a new file."""
-        row = self._row_of(image)
-        if row is None:
-            from nouncut.runs.predict import new_rows
-
-            wanted = new_rows(self.run, [os.fspath(image)], self.store)  # type: ignore[arg-type]
-            if len(wanted) != 1:
-                raise InputError(f"{printable_path(image)} is not one image. Pass an image file.")
-            scores = self._looks @ wanted[0]
-        else:
-            scores = self._looks @ self._looks[row]
-        order = np.argsort(-scores, kind="stable")
-        order = order[order != row] if row is not None else order
-        return self._found(order[:n], scores, np.zeros(len(scores), bool))
-
-    def _row_of(self, image: AnyPath | int) -> int | None:
-        """Return the row of an image of the run; None for another file."""
         try:
-            return find_row(self.run, image)
+            row = find_row(self.run, image)
+            wanted = self._looks[row]
         except InputError:
             if isinstance(image, int | np.integer) or not Path(image).is_file():
                 raise
-            return None
+            row, wanted = -1, self._new_looks(image)
+        scores = self._looks @ wanted
+        order = np.argsort(-scores, kind="stable")
+        order = order[order != row]
+        return self._found(order[:n], scores, np.zeros(len(scores), bool))
+
+    def _new_looks(self, file: AnyPath) -> NDArray[np.float32]:
+        """Return the unit row of an image file."""
+        from nouncut.runs.predict import new_rows
+
+        rows = new_rows(self.run, [file], self.store)
+        if len(rows) != 1:
+            raise InputError(f"{printable_path(file)} is not one image. Pass an image file.")
+        return np.asarray(rows[0])
 
     def _found(
         self, rows: NDArray[np.intp], scores: NDArray[Any], is_named: NDArray[np.bool_]

@@ -136,10 +136,10 @@ def _levels(
     run: Run, labels: NDArray[np.intp], sizes: NDArray[np.intp], counts: Sequence[int] | None
 ) -> list[list[int]]:
     """Return the levels that the run has kept, or find them in its graph."""
-    kept = run.manifest.get("tree")
-    if counts is None and _suits(kept, sizes):
-        return list(kept["levels"])
     if counts is None:
+        kept = _kept_levels(run.manifest.get("tree"), sizes)
+        if kept is not None:
+            return kept
         counts = (run.manifest.get("settings") or {}).get("levels")
     if not run.has_array("graph_indptr") or not sizes.all():
         return []
@@ -151,17 +151,18 @@ def _levels(
     return list(find_levels(graph, labels[placed], semantic, counts)["levels"])
 
 
-def _suits(kept: object, sizes: NDArray[np.intp]) -> bool:
-    """Tell whether levels belong to clusters of these sizes: edits may have changed the groups."""
-    if not isinstance(kept, Mapping) or kept.get("sizes") != sizes.tolist():
-        return False
+def _kept_levels(kept: Any, sizes: NDArray[np.intp]) -> list[list[int]] | None:
+    """Return the levels of a manifest; None if edits have changed the clusters since."""
+    if not isinstance(kept, dict) or kept.get("sizes") != sizes.tolist():
+        return None
     levels = kept.get("levels")
-    return isinstance(levels, list) and all(
+    is_sound = isinstance(levels, list) and all(
         isinstance(level, list)
         and len(level) == len(sizes)
         and all(type(group) is int and 0 <= group < len(sizes) for group in level)
         for level in levels
     )
+    return levels if is_sound else None
 
 
 def _build(

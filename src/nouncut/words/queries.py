@@ -10,18 +10,16 @@ from nouncut.words.wordnet import VISIBLE_LEXICONS, Synset, synsets_of
 
 _TOKEN = re.compile(r"[^\W_]+(?:['-][^\W_]+)*|[,;]")
 # What follows describes the things before: "dogs on grass" are dogs.
-_PREPOSITIONS = frozenset(
-    ("about", "above", "across", "against", "along", "among", "around", "at", "behind", "below")
-    + ("beneath", "beside", "between", "by", "for", "from", "in", "inside", "into", "near", "of")
-    + ("off", "on", "onto", "outside", "over", "past", "through", "to", "towards", "under", "upon")
-    + ("who", "that", "which", "with", "without", "wearing", "while")
+_PREPOSITIONS = re.compile(
+    "about|above|across|against|along|among|around|at|behind|below|beneath|beside|between|by|for|"
+    "from|in|inside|into|near|of|off|on|onto|outside|over|past|through|to|towards|under|upon|"
+    "who|that|which|with|without|wearing|while"
 )
-_CONJUNCTIONS = frozenset({"and", "or", ",", ";"})
+_CONJUNCTIONS = re.compile("and|or|,|;")
 # WordNet has most of these as nouns as well: "a" is a letter. Every image is a photo.
-_OTHERS = frozenset(
-    ("a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "these", "those")
-    + ("some", "any", "all", "is", "are", "was", "were", "be", "it")
-    + ("photo", "photos", "picture", "pictures", "image", "images")
+_OTHERS = re.compile(
+    "a|an|the|my|your|his|her|its|our|their|this|these|those|some|any|all|is|are|was|were|be|it|"
+    "photos?|pictures?|images?"
 )
 _LONGEST = 4
 
@@ -55,18 +53,18 @@ def read_query(text: str) -> Query:
     last: Phrase | None = None
     is_main, tokens = True, _TOKEN.findall(fold_word(text))
     while tokens:
-        if tokens[0] in _PREPOSITIONS | _CONJUNCTIONS | _OTHERS:
-            token = tokens.pop(0)
-            if token not in _OTHERS and last is not None:
-                heads += [last] if is_main else []
-                is_main, last = is_main and token in _CONJUNCTIONS, None
-            continue
-        found, n_tokens = _first_phrase(tokens)
-        if found is not None:
-            phrases.append(found)
+        if _OTHERS.fullmatch(tokens[0]):
+            del tokens[0]
+        elif (joins := _CONJUNCTIONS.fullmatch(tokens[0])) or _PREPOSITIONS.fullmatch(tokens[0]):
+            heads += [last] if last is not None and is_main else []
+            is_main, last = is_main and (bool(joins) or not phrases), None
+            del tokens[0]
+        else:
+            found, n_tokens = _first_phrase(tokens)
             # The last noun is what a compound is about: a "police car" is a car.
-            last = found
-        del tokens[:n_tokens]
+            last = found or last
+            phrases += [found] if found is not None else []
+            del tokens[:n_tokens]
     if last is not None and is_main:
         heads.append(last)
     return Query(tuple(dict.fromkeys(phrases)), tuple(dict.fromkeys(heads)))
