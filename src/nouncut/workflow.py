@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
@@ -169,13 +169,16 @@ def _split_counts(
     n_clusters: int | Literal["auto"] | Sequence[int], levels: Sequence[int] | None
 ) -> tuple[int | Literal["auto"], tuple[int, ...] | None]:
     """Return the number of clusters, and those of the groups on the levels above."""
-    if n_clusters == "auto" or not isinstance(n_clusters, Sequence):
-        return n_clusters, None if levels is None else tuple(levels)
-    check_levels("n_clusters", n_clusters)
+    if not isinstance(n_clusters, list | tuple):
+        # Whatever else it is, the settings check it.
+        single = cast(int | Literal["auto"], n_clusters)
+        return single, None if levels is None else tuple(levels)
+    counts = tuple(n_clusters)
+    check_levels("n_clusters", counts)
     if levels is not None:
         raise ParameterError("`n_clusters` has several numbers already: leave `levels` out.")
-    *above, finest = sorted(set(n_clusters))
-    return finest, tuple(above)
+    *above, finest = sorted(set(counts))
+    return finest, tuple(above) or None
 
 
 def _absolute_models(models: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nouncut.words.backoff import ConceptTree, choose_nodes, concept_tree
 from nouncut.words.cluster_names import numbered
 from nouncut.words.concepts import choose_senses
-from nouncut.words.lookup import find_senses
+from nouncut.words.queries import read_query
 from nouncut.words.spelling import fold_word
 from nouncut.words.wordnet import Synset, synsets_of
 
@@ -21,6 +21,7 @@ from nouncut.words.wordnet import Synset, synsets_of
 _LISTED = 2
 _LIKE = "like "
 _NUMBER = re.compile(r" \d+$")
+_UNNAMED = re.compile(r"group \d+( \d+)?")
 
 
 class ClusterSenses(NamedTuple):
@@ -41,7 +42,7 @@ def cluster_senses(name: str, gloss: str = "", *, guess: bool = False) -> Cluste
     """Return the synsets that a cluster's name stands for.
 
     A guess ("like hotdog, French loaf") stands for all of its words, other names for one synset:
-    the one with that gloss, or the most frequent sense of a name that a person gave.
+    the one with that gloss, or what a name that a person gave is about.
     """
     if guess:
         words = _words(name)
@@ -52,7 +53,10 @@ def cluster_senses(name: str, gloss: str = "", *, guess: bool = False) -> Cluste
     for spelling in (word, _without_number(word)):
         if meant := [s for s in synsets_of(spelling) if gloss and s.definition == gloss]:
             return ClusterSenses(tuple(meant[:1]))
-    return ClusterSenses(find_senses(word)[:1])
+    if _UNNAMED.fullmatch(name):
+        return ClusterSenses(())
+    heads = read_query(word).heads
+    return ClusterSenses(synsets_of(word)[:1] or (heads[0].senses[:1] if len(heads) == 1 else ()))
 
 
 def name_parents(
@@ -99,7 +103,8 @@ def name_parents(
         if not word:
             shown = _listed(group, names)
         elif rivals or fold_word(word) in outside:
-            shown = _told_apart(word, group, [groups[other] for other in rivals], names)
+            apart = [groups[other] for other in rivals if not set(group) & set(groups[other])]
+            shown = _told_apart(word, group, apart, names)
         else:
             shown = word
         shown = numbered(shown, taken) if fold_word(shown) in taken else shown

@@ -75,6 +75,9 @@ def _first_phrase(tokens: list[str]) -> tuple[Phrase | None, int]:
     for n_tokens in range(min(_LONGEST, len(tokens)), 0, -1):
         words = " ".join(tokens[:n_tokens])
         for spelling in (words, *singulars(words)):
+            # Without its ending, the last word may be empty.
+            if spelling.endswith(" "):
+                continue
             if senses := _visible(synsets_of(spelling)):
                 return Phrase(spelling, senses), n_tokens
     return None, 1
