@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -57,6 +57,7 @@ def test_meaning_joins_what_the_graph_leaves_apart():
     assert tree.level(3).tolist() == [0, 1, 2, 0, 1, 2]
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 14), st.integers(0, 1000), st.sampled_from([0.0, 0.02, 0.5]))
 def test_levels_have_the_numbers_asked_for_and_nest(n_clusters, seed, density):
     tree = join_clusters(*random_graph(n_clusters, seed, density))
@@ -69,6 +70,7 @@ def test_levels_have_the_numbers_asked_for_and_nest(n_clusters, seed, density):
     assert (tree.gaps() >= -1e-12).all()
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(2, 10), st.integers(0, 1000))
 def test_joins_are_those_of_average_linkage_done_by_hand(n_clusters, seed):
     rng = np.random.default_rng(seed)
@@ -90,6 +92,7 @@ def test_joins_are_those_of_average_linkage_done_by_hand(n_clusters, seed):
         assert {frozenset(np.flatnonzero(level == g)) for g in level} == expected
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(3, 40), st.integers(0, 1000))
 def test_few_levels_are_chosen_and_each_halves_the_next(n_clusters, seed):
     counts = persistent_counts(join_clusters(*random_graph(n_clusters, seed)))

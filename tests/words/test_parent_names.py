@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nouncut.models.efficientnet import class_synsets
@@ -19,6 +19,7 @@ def named(groups, names, **details):
     return name_parents(groups, names, [cluster_senses(name, **details) for name in names])
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(KNOWN), min_size=2, max_size=9), st.randoms())
 def test_a_name_covers_every_cluster_and_no_two_are_equal(synsets, random):
     names = [f"{usual_word(synset)} of {number}" for number, synset in enumerate(synsets)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nouncut.words.queries import read_query
@@ -32,6 +32,7 @@ def test_nouns_and_what_the_text_is_about(text, phrases, heads):
     assert [phrase.text for phrase in query.heads] == heads
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_can_be_read(text):
     query = read_query(text)

@@ -71,7 +71,7 @@ class Searcher:
         """
         query = read_query(text)
         scores = self._semantic @ self._encode(text, query.phrases)
-        is_named = self._named(query.heads)
+        is_named = self._named(text, query.heads)
         order = np.lexsort((-scores, ~is_named))
         return self._found(order[:n], scores, is_named)
 
@@ -120,10 +120,10 @@ class Searcher:
         mean = encoder.encode_texts(texts).mean(axis=0, keepdims=True)
         return np.asarray(unit_rows(mean)[0])
 
-    def _named(self, heads: tuple[Phrase, ...]) -> NDArray[np.bool_]:
-        """Tell which images are in groups whose names fall under one of some nouns."""
+    def _named(self, text: str, heads: tuple[Phrase, ...]) -> NDArray[np.bool_]:
+        """Tell which images are in groups whose names hold the text, or fall under its nouns."""
         wanted = {sense.id for head in heads for sense in head.senses}
-        words = {f" {head.text} " for head in heads}
+        words = {f" {word} " for word in (fold_word(text), *(head.text for head in heads))}
         numbers = [
             number
             for number, name, above in self._names

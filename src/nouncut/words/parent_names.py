@@ -41,8 +41,8 @@ class ParentName(NamedTuple):
 def cluster_senses(name: str, gloss: str = "", *, guess: bool = False) -> ClusterSenses:
     """Return the synsets that a cluster's name stands for.
 
-    A guess ("like hotdog, French loaf") stands for all of its words, other names for one synset:
-    the one with that gloss, or what a name that a person gave is about.
+    A guess ("like hotdog, French loaf") stands for all of its words, another name for the synset
+    with that gloss, and a name that a person gave for what it is about.
     """
     if guess:
         words = _words(name)
@@ -55,8 +55,8 @@ def cluster_senses(name: str, gloss: str = "", *, guess: bool = False) -> Cluste
             return ClusterSenses(tuple(meant[:1]))
     if _UNNAMED.fullmatch(name):
         return ClusterSenses(())
-    heads = read_query(word).heads
-    return ClusterSenses(synsets_of(word)[:1] or (heads[0].senses[:1] if len(heads) == 1 else ()))
+    heads = tuple(head.senses[0] for head in read_query(word).heads)
+    return ClusterSenses(synsets_of(word)[:1] or heads)
 
 
 def name_parents(
