@@ -166,3 +166,20 @@ def test_a_broken_copy_is_never_left_under_its_name(write_run, images, tmp_path,
     assert result.problems == [f"{images[0]}: Input/output error"]
     assert list((tmp_path / "tree" / "cat").iterdir()) == []
     assert export_tree(run, tmp_path / "tree", link="copy").n_written == 1
+
+
+def test_folders_of_groups_lie_within_those_of_the_groups_above(make_run, tmp_path):
+    levels = {"sizes": [12, 8, 4], "levels": [[0, 1, 0]]}
+    run = make_run(tmp_path / "run", manifest={"tree": levels})
+    result = export_tree(run, tmp_path / "tree", nested=True)
+    plan = plan_tree(run, tmp_path / "tree", nested=True)
+    assert (result.n_written, result.problems) == (len(plan), [])
+    assert {target for _, target in plan} == set(files_of(tmp_path / "tree"))
+    folders = [
+        {t.parent for (_, t), label in zip(plan, run.labels, strict=True) if label == c}
+        for c in range(3)
+    ]
+    (first,), (second,), (third,) = folders
+    assert first.parent == third.parent != tmp_path / "tree"
+    assert first.parent.parent == second.parent == tmp_path / "tree"
+    assert len({first, second, third}) == 3

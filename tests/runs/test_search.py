@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from nouncut import cluster_images
+from nouncut import cluster_images, open_run
 from nouncut.compute.rows import unit_rows
 from nouncut.errors import InputError, ParameterError
 from nouncut.models.choose import load_encoder
@@ -36,8 +36,16 @@ def features(tmp_path):
     return cluster_images(tmp_path / "clip.npy", 3, output=tmp_path / "features-run")
 
 
-def renamed(run, *names):
-    return replace(run, new_names=dict(enumerate(names)))
+def renamed(run, *names, guess=False):
+    """Return the run with other names."""
+    clusters = run.clusters
+    for column, values in (("name", names), ("guess", [guess] * 3), ("gloss", [""] * 3)):
+        place = clusters.schema.get_field_index(column)
+        field = clusters.schema.field(place)
+        clusters = clusters.set_column(place, field, pa.array(values, field.type))
+    again = open_run(run.directory)
+    again.__dict__["clusters"] = clusters
+    return again
 
 
 def test_text_ranks_all_images_by_their_cosine(run, tiny_clip):
@@ -80,14 +88,9 @@ def test_images_of_groups_below_the_word_come_first(run, text, clusters):
 
 
 def test_guesses_do_not_count_as_names(run):
-    clusters = run.clusters
-    for column, values in (("guess", [True] * 3), ("name", ["like beagle", "like dog", "dog"])):
-        place = clusters.schema.get_field_index(column)
-        field = clusters.schema.field(place)
-        clusters = clusters.set_column(place, field, pa.array(values, field.type))
-    searcher = Searcher(run)
-    run.__dict__["clusters"] = clusters
-    assert not any(searcher.by_text("dog")["by_name"].to_pylist())
+    for guess in (False, True):
+        named = renamed(run, "beagle", "hound", "truck", guess=guess)
+        assert any(named.search("dog")["by_name"].to_pylist()) != guess
 
 
 def test_an_image_of_the_run_is_most_like_itself_under_another_name(run, store, tmp_path):

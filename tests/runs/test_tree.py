@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from nouncut import cluster_images, open_run
 from nouncut.errors import ParameterError
 from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
 from nouncut.paper.synthetic import make_clip_like
-from nouncut.runs.renames import write_names
 from nouncut.runs.tree import TreeNode, run_tree
 from nouncut.store.store import FeatureStore
 from nouncut.words.wordnet import broader_synsets, load_wordnet, synsets_of
@@ -117,15 +117,17 @@ def test_a_run_of_version_0_1_0_has_a_tree(tmp_path):
     assert len(run_tree(earlier, [2]).children) == 2
 
 
-def test_names_that_a_person_gave_are_in_the_tree(run, tmp_path):
-    shutil.copytree(run.directory, tmp_path / "run")
+def test_names_that_a_person_gave_are_in_the_tree(run):
     beagle = run.names.index("beagle")
-    write_names(tmp_path / "run", run.manifest, {beagle: "Rex zwrtkx"})
-    renamed = open_run(tmp_path / "run").tree
-    assert "Rex zwrtkx" in renamed.paths()[beagle]
+    place = run.clusters.schema.get_field_index("name")
+    names = ["Rex zwrtkx" if number == beagle else name for number, name in enumerate(run.names)]
+    again = open_run(run.directory)
+    again.__dict__["clusters"] = run.clusters.set_column(place, "name", pa.array(names))
+    assert again.tree.paths()[beagle][-1] == "Rex zwrtkx"
     # Nobody knows what is above such a name.
-    (parent,) = (child for child in renamed.children if beagle in child.clusters)
+    (parent,) = (child for child in again.tree.children if beagle in child.clusters)
     assert parent.synset is None
+    assert "Rex zwrtkx" in parent.name
 
 
 class Edited:

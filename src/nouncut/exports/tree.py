@@ -20,6 +20,7 @@ from nouncut.exports.result import ExportResult, require_image_files
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
+    from nouncut.runs.tree import TreeNode
 
 Link = Literal["symlink", "hardlink", "copy"]
 Plan = list[tuple[Path, Path]]
@@ -32,14 +33,18 @@ _LINK_ERRORS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 _WINDOWS_PRIVILEGE_NOT_HELD = 1314
 
 
-def plan_tree(run: Run, destination: Path) -> Plan:
+def plan_tree(run: Run, destination: Path, *, nested: bool = False) -> Plan:
     """Return each image and its path in the tree; the same run always gives the same plan."""
     require_image_files(run, "tree")
     folder_names = DistinctNames(_FOLDER_BYTES)
-    folders = [
-        destination / folder_names.add(name, fallback=f"cluster {number}")
-        for number, name in enumerate(run.names)
-    ]
+    if nested:
+        placed = _nested_folders(run.tree, destination)
+        folders = [placed[number] for number in range(len(run.names))]
+    else:
+        folders = [
+            destination / folder_names.add(name, fallback=f"cluster {number}")
+            for number, name in enumerate(run.names)
+        ]
     file_names = [DistinctNames(_FILE_BYTES) for _ in folders]
     return [
         (path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"))
@@ -47,11 +52,23 @@ def plan_tree(run: Run, destination: Path) -> Plan:
     ]
 
 
-def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> ExportResult:
+def _nested_folders(tree: TreeNode, folder: Path) -> dict[int, Path]:
+    """Return the folder of every cluster within the folders of the groups that it is in."""
+    names = DistinctNames(_FOLDER_BYTES)
+    found: dict[int, Path] = {}
+    for child in tree.children:
+        place = folder / names.add(child.name, fallback=f"cluster {child.clusters[0]}")
+        found |= _nested_folders(child, place) if child.children else {child.clusters[0]: place}
+    return found
+
+
+def export_tree(
+    run: Run, destination: Path, *, link: Link = "symlink", nested: bool = False
+) -> ExportResult:
     """Add the images that are missing in the tree; nothing is moved, overwritten or deleted."""
     if link not in get_args(Link):
         raise ParameterError(f"`link` must be one of {', '.join(get_args(Link))}, not {link!r}.")
-    plan = plan_tree(run, destination)
+    plan = plan_tree(run, destination, nested=nested)
     if link == "copy":
         _check_space(plan, destination)
     make_export_folder(destination)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,25 +125,14 @@ class Searcher:
         """Tell which images are in groups whose names hold the text, or fall under its nouns."""
         wanted = {sense.id for head in heads for sense in head.senses}
         words = {f" {word} " for word in (fold_word(text), *(head.text for head in heads))}
-        numbers = [
-            number
-            for number, name, above in self._names
-            if wanted & above or any(word in name for word in words)
-        ]
+        rows = self.run.clusters.select(["cluster", "name", "gloss", "guess"]).to_pylist()
+        numbers = []
+        for row in rows:
+            name = f" {fold_word(row['name'].partition(' (like ')[0])} "
+            suits = wanted & _synsets_above(row["name"], row["gloss"] or "")
+            if not row["guess"] and (suits or any(word in name for word in words)):
+                numbers.append(row["cluster"])
         return np.isin(self.run.labels, numbers)
-
-    @cached_property
-    def _names(self) -> list[tuple[int, str, set[str]]]:
-        """Numbers and names of clusters, and the synsets at or above each name; no guesses."""
-        found = []
-        for row in self.run.clusters.to_pylist():
-            if not row["guess"]:
-                name = row["name"].partition(" (like ")[0]
-                above = set(
-                    broader_synsets(cluster_senses(row["name"], row["gloss"] or "").synsets)
-                )
-                found.append((row["cluster"], f" {fold_word(name)} ", above))
-        return found
 
     @cached_property
     def _semantic(self) -> NDArray[np.float32]:
@@ -238,11 +228,15 @@ def _duplicates_table(
     return table_of(columns | more, DUPLICATES_SCHEMA)
 
 
+@lru_cache(maxsize=10_000)
+def _synsets_above(name: str, gloss: str) -> frozenset[str]:
+    """Return the ids of the synsets at or above the name of a cluster."""
+    return frozenset(broader_synsets(cluster_senses(name, gloss).synsets))
+
+
 def check_count(n: int | None) -> None:
     """Raise unless a number of results is whole and positive, or None for all."""
     if n is not None:
-        from numbers import Integral
-
         check_positive({"n": n}, Integral)
 
 
