@@ -43,7 +43,8 @@ def test_search_by_example(nouncut, finished, draw, tmp_path):
 def test_duplicates(nouncut, tiny_clip, words, draw, tmp_path):
     paths = draw(tmp_path / "photos", range(8))
     (tmp_path / "photos" / "again.png").write_bytes(paths[3].read_bytes())
-    nouncut("cluster", "photos", "-k", 2, "--model", tiny_clip, "--vocabulary", words, "-o", "run")
+    options = ("--model", tiny_clip, "--vocabulary", words, "--compare", "looks")
+    nouncut("cluster", "photos", "-k", 2, *options, "-o", "run")
     ended = nouncut("search", "run", "--duplicates", "--threshold", 1)
     assert "2 images in 1 groups of duplicates." in ended.out
     assert ended.out.count("same file") == 2

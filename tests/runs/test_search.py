@@ -150,9 +150,8 @@ def test_copies_and_near_duplicates_are_groups(draw, tiny_clip, store, words, tm
     pixels = np.asarray(Image.open(photos / "01.png")).copy()
     pixels[0, 0] += 1
     Image.fromarray(pixels).save(photos / "nearly 01.png")
-    run = cluster_images(
-        photos, 3, model=tiny_clip, vocabulary=words, store=store, output=tmp_path / "run"
-    )
+    options = {"model": tiny_clip, "vocabulary": words, "store": store}
+    run = cluster_images(photos, 3, compare="looks", output=tmp_path / "run", **options)
     # Pictures of one colour are nearly the same to a random model.
     found = find_duplicates(run, 0.999999)
     groups = {}
@@ -164,6 +163,9 @@ def test_copies_and_near_duplicates_are_groups(draw, tiny_clip, store, words, tm
     assert min(found["similarity"].to_pylist()) >= 0.999999
     with pytest.raises(ParameterError, match="`threshold` must be above 0"):
         run.duplicates(0)
+    by_words = cluster_images(photos, 3, output=tmp_path / "by words", **options)
+    with pytest.raises(InputError, match="compares images by words"):
+        by_words.duplicates()
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9, 0.999])

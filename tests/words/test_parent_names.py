@@ -91,6 +91,8 @@ def test_the_gloss_tells_the_sense_and_numbers_are_left_out():
         assert cluster_senses(name, crane.definition).synsets == (crane,)
     gloss = synsets_of("tench")[0].definition
     assert named([[0, 1]], ["tench", "tench 2"], gloss=gloss)[0].name == "tench"
+    # Not a guess, though it says "like".
+    assert named([[0, 1]], ["places I like best", "sea"])[0].name == "places I like best, sea"
     assert cluster_senses("My cats").synsets == synsets_of("cat")[:1]
 
 

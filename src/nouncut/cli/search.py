@@ -118,7 +118,7 @@ def _show(found: pa.Table, output: Path | None, duplicates: bool) -> None:
     for heading in (first, "image", "group", last):
         table.add_column(heading, overflow="fold")
     for row in found.slice(0, _SHOWN).to_pylist():
-        image, group = printable_path(row["path"]), printable_path(row["name"])
+        image, group = printable_path(row["path"]), printable_path(row["name"] or "")
         if duplicates:
             same = "same file" if row["copy"] else f"{row['similarity']:.2f}"
             table.add_row(str(row["group"] + 1), image, group, same)

@@ -369,6 +369,26 @@ class Run:
             One row per image that has duplicates: the number of its group of duplicates, path,
             cluster, name, its largest cosine within the group, and whether another file has the
             same content. Large groups come first.
+
+        Raises
+        ------
+        InputError
+            If the run compares images by words.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> features = make_clip_like(n_images=300, n_clusters=3, random_state=0).features
+        >>> features[7] = features[5] + 1e-3 * features[6]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+        ...     run.duplicates(0.99).select(["group", "row"]).to_pylist()
+        [{'group': 0, 'row': 5}, {'group': 0, 'row': 7}]
         """
         from nouncut.runs.search import find_duplicates
 

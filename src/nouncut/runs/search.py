@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from nouncut.runs.run import Run
     from nouncut.store.store import FeatureStore
 
-# Of photographs that were saved again with less quality, another brightness or cropped edges, most
-# have a larger cosine with the embedded model; so have few pairs of different photographs.
-# `benchmarks/search.py` measures both.
+# Of photographs that were saved again with less quality, another brightness or cropped edges, 60 to
+# 100 % have a larger cosine with the embedded model, on three of four sets; so have few pairs of
+# different photographs (`benchmarks/search.py`).
 SAME = 0.95
 _EDGES_AT_ONCE = 65_536
 
@@ -167,6 +167,11 @@ def find_duplicates(run: Run, threshold: float = SAME) -> pa.Table:
     """Return groups of images that are the same or nearly so; see `Run.duplicates`."""
     if not 0 < threshold <= 1:
         raise ParameterError(f"`threshold` must be above 0 and at most 1; got {threshold}.")
+    if run.has_array("view_basis"):
+        raise InputError(
+            f"The run in {printable_path(run.directory)} compares images by words, but duplicates "
+            "look alike. Cluster the images again with `compare` set to looks."
+        )
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

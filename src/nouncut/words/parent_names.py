@@ -20,6 +20,7 @@ from nouncut.words.wordnet import Synset, synsets_of
 # Names that a list shows before it says how many more there are.
 _LISTED = 2
 _LIKE = "like "
+_LIKES = re.compile(r"(?:.* \()?like (.+?)\)?")
 _NUMBER = re.compile(r" \d+$")
 _UNNAMED = re.compile(r"group \d+( \d+)?")
 
@@ -157,8 +158,8 @@ def _shares(group: Sequence[int], names: Sequence[str]) -> Counter[str]:
 def _words(name: str) -> list[str]:
     """Return the most specific words of a name: "jay" and "magpie" of "bird (like jay, magpie)"."""
     plain = _without_number(name)
-    _, like, words = plain.removesuffix(")").rpartition(_LIKE)
-    return [word.strip() for word in words.split(",")] if like else [plain]
+    likes = _LIKES.fullmatch(plain)
+    return [word.strip() for word in likes[1].split(",")] if likes else [plain]
 
 
 def _without_number(name: str) -> str:
