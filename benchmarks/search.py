@@ -55,11 +55,11 @@ def by_texts(run: Run) -> dict[str, Any]:
     classes = np.array([path.parent.name for path in run.paths()])
     above = {name: broader_synsets(class_senses(name)) for name in set(classes)}
     names = {name.replace("_", " ").replace("-", " "): {name} for name in above}
-    broad = {
-        usual_word(load_wordnet()[id_]): {name for name, ids in above.items() if id_ in ids}
-        for id_ in {id_ for ids in above.values() for id_ in ids}
-        if information_bits()[synset_rows([id_])[0]] >= LEAST_BITS
-    }
+    broad: dict[str, set[str]] = {}
+    for id_ in sorted({id_ for ids in above.values() for id_ in ids}):
+        if information_bits()[synset_rows([id_])[0]] >= LEAST_BITS:
+            word = usual_word(load_wordnet()[id_])
+            broad.setdefault(word, set()).update(n for n, ids in above.items() if id_ in ids)
     broad = {word: right for word, right in broad.items() if len(right) < len(above)}
     searcher = Searcher(run)
     start = time.perf_counter()

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from nouncut.cli.console import print_json, results
 from nouncut.cli.exit_codes import explained_errors
-from nouncut.cli.options import AsJson, Quiet, RunDirectory
+from nouncut.cli.options import AsJson, OverwriteTable, Quiet, RunDirectory, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,18 +43,8 @@ def search(
         typer.Option(help="Least cosine of near duplicates. Default: 0.95.", show_default=False),
     ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many images to find.")] = 20,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write the table to this file: .csv, .jsonl or .parquet.",
-            show_default=False,
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file that --output names.")
-    ] = False,
+    output: TableFile = None,
+    overwrite: OverwriteTable = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
