@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
+from nouncut.errors import ParameterError
 from nouncut.method.choices import Solver
 from nouncut.runs.cluster import make_run
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
 from nouncut.runs.run import Run
-from nouncut.runs.settings import Comparison, Settings
+from nouncut.runs.settings import Comparison, Settings, check_levels
 from nouncut.runs.sources import as_paths
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 def cluster_images(
     paths: AnyPath | Iterable[AnyPath],
-    n_clusters: int | Literal["auto"] = "auto",
+    n_clusters: int | Literal["auto"] | Sequence[int] = "auto",
     *,
+    levels: Sequence[int] | None = None,
     model: str = "auto",
     looks: str | Sequence[str] | None = None,
     vocabulary: AnyPath | Sequence[str] | None = None,
@@ -57,8 +59,12 @@ def cluster_images(
     ----------
     paths : path or iterable of path
         Folders, files, patterns and list files of images; or one file of ready-made features.
-    n_clusters : int or "auto", default="auto"
-        Number of clusters; "auto" finds it.
+    n_clusters : int, "auto" or sequence of int, default="auto"
+        Number of clusters; "auto" finds it. Of several numbers the largest is that of the
+        clusters, and the others are `levels`.
+    levels : sequence of int, optional
+        Numbers of groups on the levels of `Run.tree` above the clusters; by default the few that
+        persist, if any.
     model : str, default="auto"
         What `nouncut.models.choose.load_encoder` takes. For a file of features: the model that
         made them, without which nouns cannot be used.
@@ -130,8 +136,10 @@ def cluster_images(
     [{'name': 'group 1', 'size': 100}, {'name': 'group 2', 'size': 100},
      {'name': 'group 3', 'size': 100}]
     """
+    n_clusters, levels = _split_counts(n_clusters, levels)
     settings = Settings(
         n_clusters=n_clusters,
+        levels=levels,
         model=_absolute_model(model),
         looks=_absolute_models(looks),
         vocabulary=_read_vocabulary(vocabulary, progress),
@@ -155,6 +163,22 @@ def cluster_images(
 
         write_report(run, progress=progress, n_jobs=n_jobs)
     return run
+
+
+def _split_counts(
+    n_clusters: int | Literal["auto"] | Sequence[int], levels: Sequence[int] | None
+) -> tuple[int | Literal["auto"], tuple[int, ...] | None]:
+    """Return the number of clusters, and those of the groups on the levels above."""
+    if not isinstance(n_clusters, list | tuple):
+        # Whatever else it is, the settings check it.
+        single = cast(int | Literal["auto"], n_clusters)
+        return single, None if levels is None else tuple(levels)
+    counts = tuple(n_clusters)
+    check_levels("n_clusters", counts)
+    if levels is not None:
+        raise ParameterError("`n_clusters` has several numbers already: leave `levels` out.")
+    *above, finest = sorted(set(counts))
+    return finest, tuple(above) or None
 
 
 def _absolute_models(models: str | Sequence[str] | None) -> tuple[str, ...] | None:

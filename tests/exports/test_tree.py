@@ -214,3 +214,20 @@ def test_sources_are_folders_files_patterns_and_lists(
     seal(run.directory, source=[os.path.join(tmp_path, source)])
     result = export_tree(open_run(run.directory), tmp_path / "tree", link="copy")
     assert result.n_written == is_inside
+
+
+def test_folders_of_groups_lie_within_those_of_the_groups_above(make_run, tmp_path):
+    levels = {"sizes": [12, 8, 4], "levels": [[0, 1, 0]]}
+    run = make_run(tmp_path / "run", manifest={"tree": levels})
+    result = export_tree(run, tmp_path / "tree", nested=True)
+    plan = plan_tree(run, tmp_path / "tree", nested=True)
+    assert (result.n_written, result.problems) == (len(plan), [])
+    assert {target for _, target in plan} == set(files_of(tmp_path / "tree"))
+    folders = [
+        {t.parent for (_, t), label in zip(plan, run.labels, strict=True) if label == c}
+        for c in range(3)
+    ]
+    (first,), (second,), (third,) = folders
+    assert first.parent == third.parent != tmp_path / "tree"
+    assert first.parent.parent == second.parent == tmp_path / "tree"
+    assert len({first, second, third}) == 3

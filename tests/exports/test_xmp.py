@@ -175,3 +175,33 @@ def test_a_pipe_in_the_place_of_a_sidecar_is_not_read(write_run, tmp_path):
     os.mkfifo(tmp_path / "mirror" / "x.jpg.xmp")
     result = export_xmp(write_run(["/photos/x.jpg"], [0], ["cat"]), tmp_path / "mirror")
     assert (result.n_written, result.n_kept, len(result.problems)) == (0, 1, 1)
+
+
+TAGS = "{http://www.digikam.org/ns/1.0/}TagsList"
+
+
+def tags(content: bytes) -> list[str]:
+    description = ET.fromstring(content).find(f"{RDF}RDF/{RDF}Description")
+    return [item.text for item in description.findall(f"{TAGS}/{RDF}Seq/{RDF}li")]
+
+
+def test_keywords_below_keywords():
+    content = sidecar("cat", above=("a/b", "<pet> | \0", "\0"))
+    assert keywords(content) == (
+        ["nouncut", "a/b", "<pet> -", "cat"],
+        ["nouncut|a/b|<pet> -|cat"],
+    )
+    assert tags(content) == ["nouncut/a-b/<pet> -/cat"]
+    assert tags(sidecar("</rdf:li> & co")) == ["nouncut/<-rdf:li> & co"]
+
+
+def test_groups_of_groups_are_keywords(make_run, tmp_path):
+    levels = {"sizes": [12, 8, 4], "levels": [[0, 1, 0]]}
+    run = make_run(tmp_path / "run", manifest={"tree": levels})
+    export_xmp(run, tmp_path / "mirror", nested=True)
+    depths = {}
+    for path, label in zip(run.paths(), run.labels.tolist(), strict=True):
+        inside = path.relative_to(tmp_path / "photos")
+        content = Path(f"{tmp_path / 'mirror' / inside}.xmp").read_bytes()
+        depths.setdefault(label, set()).add(keywords(content)[1][0].count("|"))
+    assert depths == {0: {2}, 1: {1}, 2: {2}}

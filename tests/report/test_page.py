@@ -118,3 +118,18 @@ def test_a_bare_manifest_is_enough(tmp_path, write_run):
     bare = Run(run.directory, {key: run.manifest[key] for key in needed})
     page = describe_run(bare)
     assert (page.title, page.finished, page.nouns) == ("photos", "", [])
+
+
+def test_groups_of_groups_are_a_nested_list(make_run, tmp_path):
+    assert describe_run(make_run(tmp_path / "flat")).tree is None
+    assert 'id="tree"' not in write_report(make_run(tmp_path / "flat")).read_text()
+    levels = {"sizes": [12, 8, 4], "levels": [[0, 1, 0]]}
+    run = make_run(tmp_path / "run", manifest={"tree": levels})
+    text = write_report(run).read_text()
+    tree = text.partition('<details class="tree"')[2].partition("</details>")[0]
+    assert tree.count("<ul>") == tree.count("</ul>") == 2
+    for number in range(3):
+        assert tree.count(f'href="#cluster-{number}"') == 1
+    assert ">16<" in tree
+    assert "<script" not in tree
+    assert "<b>" not in tree

@@ -18,6 +18,7 @@ from nouncut.words.wordnet import VISIBLE_LEXICONS
 
 OTHERS = {
     "n_clusters": 3,
+    "levels": (2,),
     "model": "mini",
     "looks": ("mini",),
     "vocabulary": ("calm", "wild"),

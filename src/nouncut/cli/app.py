@@ -22,6 +22,7 @@ from nouncut.cli.export import export
 from nouncut.cli.models import models
 from nouncut.cli.predict import predict
 from nouncut.cli.report import report
+from nouncut.cli.search import search
 
 app = typer.Typer(
     name="nouncut",
@@ -34,7 +35,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (cluster, predict, explain, export, report, check, demo, models, bench, ablate):
+for command in (
+    *(cluster, predict, search, explain, export, report),
+    *(check, demo, models, bench, ablate),
+):
     app.command()(command)
 app.add_typer(cache, name="cache")
 app.add_typer(edit, name="edit")

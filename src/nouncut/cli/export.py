@@ -44,6 +44,13 @@ Link = Annotated[
 Beside = Annotated[
     bool, typer.Option("--beside", help="For xmp: write sidecars beside the images.")
 ]
+Nested = Annotated[
+    bool,
+    typer.Option(
+        "--nested",
+        help="For tree and xmp: folders or keywords of groups within those of the groups above.",
+    ),
+]
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace a file that exists. Folders are only added to."),
@@ -59,6 +66,7 @@ def export(
     output: Output = None,
     link: Link = None,
     beside: Beside = False,
+    nested: Nested = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -66,7 +74,7 @@ def export(
 
     Nothing is ever moved, and nothing overwritten unless you say so.
     """
-    given = {"link": link, "beside": beside, "overwrite": overwrite}
+    given = {"link": link, "beside": beside, "nested": nested, "overwrite": overwrite}
     options = {name: value for name, value in given.items() if value}
     with explained_errors("Repeat the command to go on."):
         from nouncut.exports.registry import export_run, plan_export

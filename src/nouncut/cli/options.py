@@ -33,6 +33,18 @@ Output = Annotated[
         show_default=False,
     ),
 ]
+TableFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write the table to this file: .csv, .jsonl or .parquet.",
+        show_default=False,
+    ),
+]
+OverwriteTable = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the file that --output names.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 RunDirectory = Annotated[

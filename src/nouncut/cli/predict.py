@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 
 from nouncut.cli.console import StageBars, notes, print_json, results
 from nouncut.cli.exit_codes import explained_errors
-from nouncut.cli.options import AsJson, Input, Quiet, RunDirectory
+from nouncut.cli.options import AsJson, Input, OverwriteTable, Quiet, RunDirectory, TableFile
 
 if TYPE_CHECKING:
     from nouncut.runs.predict import Prediction
@@ -21,18 +20,8 @@ _SHOWN = 50
 def predict(
     run: RunDirectory,
     path: Input,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write the table to this file: .csv, .jsonl or .parquet.",
-            show_default=False,
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file that --output names.")
-    ] = False,
+    output: TableFile = None,
+    overwrite: OverwriteTable = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

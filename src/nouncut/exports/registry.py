@@ -65,7 +65,8 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
         The file or folder to write; by default one in the folder ``exports`` of the run.
     **options
         Options of the format: `overwrite` (bool) for files; `link` ("symlink", "hardlink" or
-        "copy") for the tree; `beside` (bool) to write sidecars beside the images;
+        "copy") for the tree; `beside` (bool) to write sidecars beside the images; `nested` (bool)
+        for folders within folders, or keywords below keywords, as in `Run.tree`;
         `thumbnail_size` (int) for Embedding Atlas.
 
     Returns
@@ -115,9 +116,9 @@ def plan_export(
     export = _find(to, options)
     destination = _destination(run, export, output)
     if to == "tree":
-        return plan_tree(run, destination)
+        return plan_tree(run, destination, nested=options.get("nested", False))
     if to == "xmp":
-        return plan_sidecars(run, destination, **options)
+        return plan_sidecars(run, destination, beside=options.get("beside", False))
     targets = [destination / name for name in export.files] or [destination]
     return [(run.directory, target) for target in targets]
 

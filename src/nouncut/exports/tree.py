@@ -27,6 +27,7 @@ from nouncut.runs.originals import check_content, check_original
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
+    from nouncut.runs.tree import TreeNode
 
 Link = Literal["symlink", "hardlink", "copy"]
 Plan = list[tuple[Path, Path]]
@@ -40,17 +41,18 @@ _LINK_ERRORS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 _WINDOWS_PRIVILEGE_NOT_HELD = 1314
 
 
-def plan_tree(run: Run, destination: Path) -> Plan:
+def plan_tree(run: Run, destination: Path, *, nested: bool = False) -> Plan:
     """Return each image and its path in the tree; the same run always gives the same plan."""
     require_image_files(run, "tree")
     folder_names = DistinctNames(_FOLDER_BYTES)
     labels, names = run.labels, run.names_by_cluster
+    folders = _nested_folders(run.tree, destination, folder_names) if nested else {}
     if -1 in labels:
         names[-1] = _SET_ASIDE
-    folders = {
-        number: destination / folder_names.add(name, fallback=f"cluster {number}")
-        for number, name in names.items()
-    }
+    for number, name in names.items():
+        if number not in folders:
+            place = folder_names.add(name, fallback=f"cluster {number}")
+            folders[number] = destination / place
     file_names = {number: DistinctNames(_FILE_BYTES) for number in folders}
     return [
         (path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"))
@@ -58,11 +60,25 @@ def plan_tree(run: Run, destination: Path) -> Plan:
     ]
 
 
-def export_tree(run: Run, destination: Path, *, link: Link = "symlink") -> ExportResult:
+def _nested_folders(tree: TreeNode, folder: Path, names: DistinctNames) -> dict[int, Path]:
+    """Return the folder of every cluster within the folders of the groups that it is in."""
+    found: dict[int, Path] = {}
+    for child in tree.children:
+        place = folder / names.add(child.name, fallback=f"cluster {child.clusters[0]}")
+        if child.children:
+            found |= _nested_folders(child, place, DistinctNames(_FOLDER_BYTES))
+        else:
+            found[child.clusters[0]] = place
+    return found
+
+
+def export_tree(
+    run: Run, destination: Path, *, link: Link = "symlink", nested: bool = False
+) -> ExportResult:
     """Add the images that are missing in the tree; nothing is moved, overwritten or deleted."""
     if link not in get_args(Link):
         raise ParameterError(f"`link` must be one of {', '.join(get_args(Link))}, not {link!r}.")
-    plan = plan_tree(run, destination)
+    plan = plan_tree(run, destination, nested=nested)
     sources, contents = run.manifest.get("source") or [], run.images["hash"].to_pylist()
     if link == "copy":
         _check_space(plan, destination)

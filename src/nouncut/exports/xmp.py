@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,28 +35,39 @@ _SIDECAR = """\
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
   <rdf:Description rdf:about=""
     xmlns:dc="http://purl.org/dc/elements/1.1/"
-    xmlns:lr="http://ns.adobe.com/lightroom/1.0/">
+    xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+    xmlns:digiKam="http://www.digikam.org/ns/1.0/">
    <dc:subject>
     <rdf:Bag>
-     <rdf:li>{root}</rdf:li>
-     <rdf:li>{name}</rdf:li>
+{keywords}
     </rdf:Bag>
    </dc:subject>
    <lr:hierarchicalSubject>
     <rdf:Bag>
-     <rdf:li>{root}|{name}</rdf:li>
+     <rdf:li>{piped}</rdf:li>
     </rdf:Bag>
    </lr:hierarchicalSubject>
+   <digiKam:TagsList>
+    <rdf:Seq>
+     <rdf:li>{slashed}</rdf:li>
+    </rdf:Seq>
+   </digiKam:TagsList>
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
 """
 
 
-def sidecar(name: str, fallback: str = "unnamed") -> bytes:
-    """Return a sidecar with the keyword ``nouncut`` and, below it, a name."""
-    clean = " ".join(_NOT_XML.sub("", name).replace("|", "-").split())
-    return _SIDECAR.format(root=_KEYWORD, name=escape(clean or fallback)).encode()
+def sidecar(name: str, fallback: str = "unnamed", above: Sequence[str] = ()) -> bytes:
+    """Return a sidecar with the keyword ``nouncut`` and, below it, the groups above and a name."""
+    cleaned = [" ".join(_NOT_XML.sub("", one).replace("|", "-").split()) for one in (*above, name)]
+    cleaned[-1] = cleaned[-1] or fallback
+    path = [_KEYWORD, *(escape(one) for one in cleaned if one)]
+    return _SIDECAR.format(
+        keywords="\n".join(f"     <rdf:li>{one}</rdf:li>" for one in dict.fromkeys(path)),
+        piped="|".join(path),
+        slashed="/".join(one.replace("/", "-") for one in path),
+    ).encode()
 
 
 def plan_sidecars(run: Run, destination: Path, *, beside: bool = False) -> list[tuple[Path, Path]]:
@@ -72,11 +84,15 @@ def plan_sidecars(run: Run, destination: Path, *, beside: bool = False) -> list[
     return [(image, _mirrored(image, root, destination)) for image in images]
 
 
-def export_xmp(run: Run, destination: Path, *, beside: bool = False) -> ExportResult:
+def export_xmp(
+    run: Run, destination: Path, *, beside: bool = False, nested: bool = False
+) -> ExportResult:
     """Write the sidecars that are missing; existing ones are neither overwritten nor merged."""
     plan = plan_sidecars(run, destination, beside=beside)
+    above = run.tree.paths() if nested else {}
     contents = {
-        number: sidecar(name, f"cluster {number}") for number, name in run.names_by_cluster.items()
+        number: sidecar(name, f"cluster {number}", above.get(number, (name,))[:-1])
+        for number, name in run.names_by_cluster.items()
     }
     sources = run.manifest.get("source") or []
     if not beside:

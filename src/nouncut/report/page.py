@@ -30,6 +30,7 @@ from nouncut.report.shown_images import (
     plan_thumbnails,
 )
 from nouncut.runs.run import Run
+from nouncut.runs.tree import TreeNode
 
 _MAX_OUTLIERS = 48
 _MAX_SKIPPED_PER_REASON = 200
@@ -81,6 +82,8 @@ class Page:
     model: ModelFacts
     count: CountFacts
     clusters: list[ClusterSection]
+    # None if no level above the clusters persists.
+    tree: TreeNode | None
     outliers: list[ShownImage]
     skipped: list[SkippedGroup]
     warnings: list[str]
@@ -123,6 +126,7 @@ def describe_run(run: Run) -> Page:
         model=describe_model(manifest),
         count=describe_count(manifest),
         clusters=[_section(one, images, plan, len(run.assignments)) for one in clusters],
+        tree=run.tree if run.tree.depth > 1 else None,
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
         skipped=_skipped(run),
         warnings=[str(warning) for warning in manifest.get("warnings") or []],

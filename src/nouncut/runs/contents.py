@@ -28,6 +28,7 @@ from nouncut.runs.tables import (
     path_texts,
     table_of,
 )
+from nouncut.runs.tree import find_levels
 from nouncut.runs.vocabulary import Vocabulary, chosen_filter
 from nouncut.runs.writer import RunContents
 
@@ -73,6 +74,9 @@ def result_manifest(
             familiar_rows(collection), n_threads=count_threads(job.n_jobs)
         ),
         **_result(groups, job),
+        "tree": find_levels(
+            groups.model.graph_, groups.model.labels_, collection.semantic, job.settings.levels
+        ),
         "machine": {
             "python": platform.python_version(),
             "platform": platform.platform(),

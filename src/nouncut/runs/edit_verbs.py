@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nouncut.runs.run import Run
 
 _OF_ALL_EDITS = ("images", "computed", "_files")
-_OF_THESE_EDITS = ("assignments", "clusters", "groups")
+_OF_THESE_EDITS = ("assignments", "clusters", "groups", "tree")
 
 
 class EditVerbs:

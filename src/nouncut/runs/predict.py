@@ -211,3 +211,18 @@ def _place(run: Run, queries: Collection, job: Job) -> Membership:
         labels=labels,
         temperature=_field(run, "membership_temperature"),
     )
+
+
+def known_rows(run: Run) -> NDArray[np.float32]:
+    """Return unit rows of the run's images: their inner products say how much they look alike."""
+    return np.asarray(unit_rows(_familiar_rows(run)), np.float32)
+
+
+def new_rows(
+    run: Run, paths: Iterable[AnyPath], store: FeatureStore | None = None
+) -> NDArray[np.float32]:
+    """Return unit rows of new images that can be compared with `known_rows`."""
+    looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
+    settings = Settings(model=run.manifest["model"]["name"] or "auto", looks=looks or None)
+    queries = _read_queries(run, as_paths(paths), Job(settings, store or FeatureStore()))
+    return np.asarray(unit_rows(familiar_rows(queries)), np.float32)

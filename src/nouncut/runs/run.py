@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
-from nouncut.errors import InputError, printable_path
+from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.edit_log import LoggedEdit, read_log
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from nouncut.runs.explain import Explanation
+    from nouncut.runs.search import Searcher
+    from nouncut.runs.tree import TreeNode
 
 Read = TypeVar("Read")
 
@@ -294,6 +296,128 @@ class Run(EditVerbs):
         from nouncut.runs.explain import explain_image
 
         return explain_image(self, image)
+
+    @cached_property
+    def tree(self) -> TreeNode:
+        """Groups of groups: the clusters as a tree, with names for all groups.
+
+        Its levels are those that were asked for, or the few that persist, if any. Clusters are
+        joined by their links in the graph and by what they mean. No model is loaded.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> data = make_clip_like(n_images=300, n_clusters=4, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), data.features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), [2, 4], output=Path(folder, "run"))
+        ...     tree = run.tree
+        >>> len(tree.children), sorted(tree.clusters)
+        (2, [0, 1, 2, 3])
+        """
+        from nouncut.runs.tree import run_tree
+
+        return run_tree(self)
+
+    def search(
+        self, text: str | None = None, *, like: AnyPath | int | None = None, n: int | None = 20
+    ) -> pa.Table:
+        """Find images by a text or by an example.
+
+        Parameters
+        ----------
+        text : str, optional
+            What to search for, such as "dogs on grass". Images of groups whose name is at or below
+            what the text is about ("dog") come first, then those that the model finds closest.
+        like : path or int, optional
+            An image of the run, as for `explain`, or another image file. Pass this or `text`.
+        n : int or None, default=20
+            How many images to return at most; None for all.
+
+        Returns
+        -------
+        pyarrow.Table
+            Path, cluster, name, score (a cosine), whether the group's name matches, and the row in
+            `assignments`; the best images first.
+
+        Raises
+        ------
+        InputError
+            If the run was made without a model that reads texts, or if the file is no image.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), data.features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+        ...     found = run.search(like=7, n=5)
+        >>> set(run.labels[found["row"]]) == {run.labels[7]}
+        True
+        """
+        from nouncut.runs.search import check_count
+
+        check_count(n)
+        if (text is None) == (like is None):
+            raise ParameterError("Pass either `text` or `like`.")
+        if text is not None:
+            return self._searcher.by_text(text, n)
+        return self._searcher.like(like, n)  # type: ignore[arg-type]
+
+    def duplicates(self, threshold: float = 0.95) -> pa.Table:
+        """Find images that are the same, or nearly so.
+
+        Parameters
+        ----------
+        threshold : float, default=0.95
+            The least cosine of the visual features of two images that are nearly the same. Files
+            with the same content always are.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row per image that has duplicates: the number of its group of duplicates, path,
+            cluster, name, its largest cosine within the group, and whether another file has the
+            same content. Large groups come first.
+
+        Raises
+        ------
+        InputError
+            If the run compares images by words.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from nouncut import cluster_images
+        >>> from nouncut.paper.synthetic import make_clip_like
+        >>> features = make_clip_like(n_images=300, n_clusters=3, random_state=0).features
+        >>> features[7] = features[5] + 1e-3 * features[6]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "clip.npy"), features)
+        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
+        ...     run.duplicates(0.99).select(["group", "row"]).to_pylist()
+        [{'group': 0, 'row': 5}, {'group': 0, 'row': 7}]
+        """
+        from nouncut.runs.search import find_duplicates
+
+        return find_duplicates(self, threshold)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from nouncut.runs.search import Searcher
+
+        return Searcher(self)
 
     def __repr__(self) -> str:
         n_images = self.manifest["n_images"]

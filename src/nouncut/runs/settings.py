@@ -61,6 +61,28 @@ def _parse_whole_or_auto(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
+def check_levels(name: str, value: Sequence[int] | None) -> None:
+    """Raise unless all numbers of groups are whole and positive."""
+    if value is not None and not value:
+        raise ParameterError(f"`{name}` has no numbers. Pass at least one.")
+    for count in value or ():
+        check_positive({name: count}, Integral)
+
+
+def _parse_counts(text: str) -> int | str | tuple[int | str, ...]:
+    """Read one number of groups, or several with commas between them."""
+    counts = tuple(_parse_whole_or_auto(part.strip()) for part in text.split(","))
+    return counts[0] if len(counts) == 1 else counts
+
+
+def _parse_levels(text: str | None) -> tuple[int | str, ...] | None:
+    return None if text is None else tuple(_parse_whole_or_auto(p.strip()) for p in text.split(","))
+
+
+def _show_levels(levels: Sequence[int] | None) -> str:
+    return "those that persist" if levels is None else ", ".join(map(str, levels))
+
+
 def _check_tau(name: str, value: object) -> None:
     if value not in (None, "auto"):
         check_positive({name: value}, Real)
@@ -160,7 +182,7 @@ class Settings:
 
     Parameters
     ----------
-    n_clusters, model, looks, vocabulary, lexicons, prompts, tau, semantic_weight, \
+    n_clusters, levels, model, looks, vocabulary, lexicons, prompts, tau, semantic_weight, \
 n_neighbors, random_state, solver, noun_filter, compare
         As for `nouncut.cluster_images`.
 
@@ -179,13 +201,29 @@ n_neighbors, random_state, solver, noun_filter, compare
         int | Auto,
         Declaration(
             label="Number of clusters",
-            help="Number of groups; auto finds it from the images.",
+            help="Number of groups; auto finds it from the images. Several, such as 5,20,100, give "
+            "groups of groups from one graph.",
             flags=("-k", "--clusters"),
-            metavar="N|auto",
-            parse=_parse_whole_or_auto,
+            metavar="N,...|auto",
+            parse=_parse_counts,
             check=_check_whole_or_auto,
         ),
     ] = "auto"
+    levels: Annotated[
+        tuple[int, ...] | None,
+        Declaration(
+            label="Groups of groups",
+            help="Numbers of groups on the levels above the groups, such as 5,20. Default: the few "
+            "levels that persist, if any.",
+            flags=("--levels",),
+            metavar="N,...",
+            option_type=str | None,
+            option_default=None,
+            parse=_parse_levels,
+            check=check_levels,
+            show=_show_levels,
+        ),
+    ] = None
     model: Annotated[
         str,
         Declaration(
@@ -343,6 +381,12 @@ n_neighbors, random_state, solver, noun_filter, compare
             declaration.check(name, getattr(self, name))
         if self.vocabulary is not None and self.lexicons != VISIBLE_LEXICONS:
             raise ParameterError("`vocabulary` and `lexicons` exclude each other: pass one.")
+        finest = self.n_clusters
+        if finest != "auto" and any(count >= finest for count in self.levels or ()):
+            raise ParameterError(
+                f"`levels` must be smaller than the number of clusters, {finest}; got "
+                f"{_show_levels(self.levels)}."
+            )
         if self.looks is not None and self.comparison == "words":
             raise ParameterError(
                 "`looks` compares images by how they look, but they are to be compared by words: "

@@ -20,7 +20,7 @@ def ancestor_vectors(ids: Sequence[str] | None = None) -> csr_array:
     """
     upward = _one_step_up()
     ancestors = _reachable(upward if ids is None else upward[synset_rows(ids)], upward)
-    information = np.log(upward.shape[0] / np.array(count_descendants()))
+    information = _information()
     length = np.sqrt(ancestors @ information)
     weights = (
         diags_array(1 / np.maximum(length, 1e-12)) @ ancestors @ diags_array(np.sqrt(information))
@@ -33,6 +33,13 @@ def information_bits() -> NDArray[np.float64]:
     """Return the information of all synsets: -log2 of the share of nouns that they cover."""
     n_covered = np.array(count_descendants())
     return np.asarray(np.log2(len(n_covered) / n_covered))
+
+
+@cache
+def _information() -> NDArray[np.float64]:
+    """Return the information of all synsets in nats."""
+    n_covered = np.array(count_descendants())
+    return np.asarray(np.log(len(n_covered) / n_covered))
 
 
 def _reachable(reached: csr_array, upward: csr_array) -> csr_array:
