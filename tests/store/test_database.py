@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nouncut.errors import OutputError
+from nouncut.store.database import transaction
 from nouncut.store.store import FeatureStore
 
 DIM = 256
@@ -125,3 +126,19 @@ def test_a_lost_folder(store):
     shutil.rmtree(store.root)
     with pytest.raises(OutputError, match="NOUNCUT_CACHE"):
         store.missing("s", ["k"])
+
+
+def test_a_failed_transaction_leaves_no_lock_behind(store):
+    """Not even while the error, and with it the unfinished statement, is kept."""
+    kept = []
+
+    def fail():
+        with transaction(store.root, patience=0.1) as db:
+            db.execute("INSERT INTO block VALUES (1, 2.0), (3, 4.0)")
+            kept.append(db.execute("SELECT id FROM block"))
+            raise sqlite3.OperationalError("disk I/O error")
+
+    for _ in range(2):
+        with pytest.raises(OutputError, match="disk I/O error") as caught:
+            fail()
+        kept.append(caught.value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -157,8 +157,14 @@ def transaction(root: Path, patience: float = _PATIENCE_SECONDS) -> Iterator[sql
     """Open the database to write; the changes of the block are all made, or none after an error."""
     with explained(root), closing(connect(root, patience=patience)) as db:
         db.execute("BEGIN IMMEDIATE")
-        yield db
-        db.execute("COMMIT")
+        try:
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            # Closing alone keeps the lock while anything still refers to a statement.
+            with suppress(sqlite3.Error):
+                db.rollback()
+            raise
 
 
 def connect(
@@ -274,12 +280,19 @@ def explained(root: Path, *, is_new: bool = False) -> Iterator[None]:
         with explained_writing("features", root, instead):
             yield
     except sqlite3.Error as error:
-        # Python reports text that is not UTF-8 without a code of SQLite.
-        is_garbled = "decode" in str(error) and not has_code(error, "SQLITE")
-        cause = DamagedError(str(error)) if is_garbled else error
-        if not is_new and has_code(cause, *_GONE) and not (root / DATABASE_NAME).exists():
-            text = _REMOVED
-        else:
-            text = next(text for codes, text in _EXPLANATIONS if has_code(cause, *codes))
+        is_gone = not is_new and not (root / DATABASE_NAME).exists()
+        text = _explanation(_with_code(error), is_gone)
         text = text.format(root=printable_path(root), words=describe_error(error))
-        raise OutputError(f"{text}{instead}.") from cause
+        raise OutputError(f"{text}{instead}.") from _with_code(error)
+
+
+def _with_code(error: sqlite3.Error) -> sqlite3.Error:
+    # Python reports text that is not UTF-8 without a code of SQLite.
+    is_garbled = "decode" in str(error) and not has_code(error, "SQLITE")
+    return DamagedError(str(error)) if is_garbled else error
+
+
+def _explanation(error: sqlite3.Error, is_gone: bool) -> str:
+    if is_gone and has_code(error, *_GONE):
+        return _REMOVED
+    return next(text for codes, text in _EXPLANATIONS if has_code(error, *codes))
