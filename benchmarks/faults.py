@@ -35,18 +35,18 @@ Campaign = Callable[[Path, int], "Tally | None"]
 
 
 def campaigns(scene: scenes.Scene) -> dict[str, tuple[int, Campaign]]:
-    """Return every kind of attack: how many to try (of some: per file), and how."""
+    """Return every kind of attack: how many to try (of some: per file, or at most), and how."""
     return {
         "kills": (200, lambda folder, n: kill_attacks.attack_by_killing(folder, scene, n)),
         "mutants": (2000, lambda folder, n: image_attacks.attack_with_mutants(folder, n)),
         "bombs": (1, lambda folder, n: image_attacks.attack_with_bombs(folder)),
         "run-bits": (40, lambda folder, n: runs_attacks.flipped_bits(folder, n)),
         "run-cuts": (8, lambda folder, n: runs_attacks.cut_files(folder, n)),
-        "run-columns": (250, lambda folder, n: runs_attacks.crafted_columns(folder, n)),
-        "run-arrays": (300, lambda folder, n: runs_attacks.crafted_arrays(folder, n)),
-        "run-manifests": (300, lambda folder, n: runs_attacks.crafted_manifests(folder, n)),
-        "run-links": (150, lambda folder, n: runs_attacks.special_files(folder, n)),
-        "run-paths": (60, lambda folder, n: runs_attacks.stolen_paths(folder, n)),
+        "run-columns": (10_000, lambda folder, n: runs_attacks.crafted_columns(folder, n)),
+        "run-arrays": (10_000, lambda folder, n: runs_attacks.crafted_arrays(folder, n)),
+        "run-manifests": (10_000, lambda folder, n: runs_attacks.crafted_manifests(folder, n)),
+        "run-links": (10_000, lambda folder, n: runs_attacks.special_files(folder, n)),
+        "run-paths": (10_000, lambda folder, n: runs_attacks.stolen_paths(folder, n)),
         "run-exits": (500, lambda folder, n: runs_attacks.clean_exits(folder, n)),
         "store": (40, lambda folder, n: store_attacks.attack_store(folder, n)),
         "old-store": (
