@@ -31,7 +31,7 @@ _FIELDS: dict[str, Any] = {
     "n_copies": int,
     "arrays": _TEXTS,
     FILES: {str: str},
-    "settings": {str: (*_SCALARS, _TEXTS, [int])},
+    "settings": {"levels?": ([int], None), str: (*_SCALARS, _TEXTS)},
     "used": {str: _SCALARS},
     "machine": {str: _SCALARS},
     "seconds": {str: _NUMBER},
