@@ -1,0 +1,232 @@
+"""Seconds, bytes and memory of every stage on a local Dask cluster.
+
+``python benchmarks/distributed_stages.py --images 200000 --partitions 8 --output d.jsonl`` makes
+CLIP-like images in shards, clusters them with nouns, and appends one line of JSON: per stage the
+seconds of all tasks and the bytes read and written, the peak memory of every worker (sampled), and
+with ``--compare`` the agreement with the estimator on one machine. ``--fit d.jsonl`` fits the cost
+per image of every stage to all lines of a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from sklearn.metrics import adjusted_rand_score
+
+from _setting import setting
+from nouncut import NTKSpectralClustering
+from nouncut.compute.progress import ProgressLine
+from nouncut.distributed.cells import Coupling, sample_shard
+from nouncut.distributed.client import connect, worker_memory
+from nouncut.distributed.features import feature_shards, read_shard
+from nouncut.distributed.fit import FitOptions, PartitionedFit, Shards, fit_shards
+from nouncut.distributed.result import finish_labels
+from nouncut.distributed.sizes import Sizes
+from nouncut.distributed.stages import Engine, Task
+from nouncut.distributed.storage import Storage
+from nouncut.method.graphs import choose_neighbors
+from nouncut.paper.synthetic import make_clip_like
+
+TAU = 0.04
+# Numbers that the data of all sizes share; a shard is made at a time.
+IMAGES_PER_FILE = 100_000
+# Stages of one kind, such as the rounds of the eigensolver, are summed.
+KINDS = ("eigen", "weigh", "labels", "neighbors", "normalize", "mean", "place")
+
+
+def make_source(folder: Path, args: argparse.Namespace) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Write features in files; return the true labels and the noun features.
+
+    All files come from one call with one seed, so that they share classes and nouns.
+    """
+    folder.mkdir(parents=True)
+    made = make_clip_like(
+        args.images,
+        args.clusters,
+        n_nouns=args.nouns,
+        n_prompts=args.prompts,
+        dim=args.dim,
+        separation=args.separation,
+        random_state=0,
+    )
+    for number, first in enumerate(range(0, args.images, IMAGES_PER_FILE)):
+        np.save(folder / f"{number:05d}.npy", made.features[first : first + IMAGES_PER_FILE])
+    return made.labels, made.noun_features
+
+
+class MemoryWatch(threading.Thread):
+    """Samples the memory of all worker processes: what is theirs alone, without mapped files."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peaks: dict[int, int] = defaultdict(int)
+        self._stop_now = threading.Event()
+
+    def run(self) -> None:
+        own = psutil.Process()
+        while not self._stop_now.wait(0.2):
+            for child in own.children(recursive=True):
+                try:
+                    info = child.memory_info()
+                except psutil.Error:
+                    continue
+                used = info.rss - getattr(info, "shared", 0)
+                self.peaks[child.pid] = max(self.peaks[child.pid], used)
+
+    def stop(self) -> list[int]:
+        self._stop_now.set()
+        self.join()
+        return sorted(self.peaks.values(), reverse=True)
+
+
+def run_cluster(
+    folder: Path, nouns: list[np.ndarray], args: argparse.Namespace
+) -> tuple[np.ndarray, PartitionedFit, dict[str, Any]]:
+    watch = MemoryWatch()
+    with connect(f"local:{args.workers}", memory_limit=args.memory) as client:
+        watch.start()
+        start = time.perf_counter()
+        engine = Engine(client, Storage(str(folder / "work")), ProgressLine())
+        memory = worker_memory(client)
+        listed = feature_shards([str(folder / "source")], memory)
+        tasks = [
+            Task(f"{i:05d}", read_shard, {"number": i, "shard": shard})
+            for i, shard in enumerate(listed)
+        ]
+        shards = Shards([one["n_rows"] for one in engine.run("features", tasks)])
+        sizes = Sizes(args.images, args.dim, len(nouns), memory, args.workers)
+        plain = {"n_images": args.images, "size": sizes.sample, "has_semantic": False}
+        tasks = [
+            Task(f"{i:05d}", sample_shard, {"shard": i, "start": first} | plain)
+            for i, first in enumerate(shards.starts)
+        ]
+        engine.run("sample", tasks)
+        engine.storage.write("choices/nouns.npy", np.stack(nouns))
+        coupling = Coupling(TAU, 1.0, has_nouns=True)
+        q = choose_neighbors(args.images, args.clusters)
+        options = FitOptions(args.clusters, q, 0, args.partitions)
+        fit = fit_shards(engine, shards, coupling, sizes, options)
+        finish_labels(fit, coupling)
+        seconds = time.perf_counter() - start
+        labels = read_labels(engine.storage, fit, args.images)
+        peaks = watch.stop()
+        cpu = sum(client.run(time.process_time).values())
+    found = {
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "stages": stage_costs(engine),
+        "peak_memory": peaks[: args.workers],
+        "partitions": fit.graph.n_partitions,
+        "halo": sum(offsets[-1] for offsets in fit.graph.offsets),
+        "recall": fit.recall,
+        "weights": fit.prompts.weights.tolist(),
+    }
+    return labels, fit, found
+
+
+def read_labels(storage: Storage, fit: PartitionedFit, n_images: int) -> np.ndarray:
+    labels = np.empty(n_images, np.int32)
+    for p in range(fit.graph.n_partitions):
+        own = storage.read(f"final/{p:05d}.npy")
+        copies = storage.read(f"nodes/{p:05d}/copies.npy")
+        labels[storage.read(f"nodes/{p:05d}/rows.npy")] = own
+        labels[copies[:, 0]] = own[copies[:, 1]]
+    return labels
+
+
+def stage_costs(engine: Engine) -> dict[str, dict[str, float]]:
+    """Sum the costs of stages of one kind."""
+    total: dict[str, dict[str, float]] = {}
+    for stage, count in engine.counts.items():
+        kind = next((kind for kind in KINDS if stage.startswith(kind)), stage)
+        own = total.setdefault(
+            kind, {"tasks": 0, "seconds": 0.0, "cpu": 0.0, "read": 0, "written": 0}
+        )
+        own["tasks"] += count.n_tasks
+        own["seconds"] += count.seconds
+        own["cpu"] += count.cpu_seconds
+        own["read"] += count.bytes_read
+        own["written"] += count.bytes_written
+    return total
+
+
+def compare(
+    folder: Path, nouns: list[np.ndarray], labels: np.ndarray, weights: list[float], k: int
+) -> dict[str, float]:
+    features = np.concatenate([np.load(path) for path in sorted((folder / "source").iterdir())])
+    start = time.perf_counter()
+    model = NTKSpectralClustering(k, random_state=0, n_jobs=-1)
+    model.fit(features, noun_features=nouns, progress=ProgressLine())
+    return {
+        "one_machine_seconds": time.perf_counter() - start,
+        "ari": float(adjusted_rand_score(model.labels_, labels)),
+        "weight_error": float(np.abs(model.prompt_weights_ - weights).max()),
+    }
+
+
+def fit_costs(lines: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Fit seconds and bytes per image to all measurements of a stage, through the origin."""
+    costs: dict[str, dict[str, float]] = {}
+    for stage in sorted({stage for line in lines for stage in line["stages"]}):
+        having = [line for line in lines if stage in line["stages"]]
+        images = np.array([line["images"] for line in having], dtype=float)
+        costs[stage] = {
+            name: float(
+                images @ [line["stages"][stage][name] for line in having] / (images @ images)
+            )
+            for name in ("seconds", "cpu", "read", "written")
+        }
+    return costs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, default=30_000)
+    parser.add_argument("--clusters", type=int, default=100)
+    parser.add_argument("--nouns", type=int, default=300)
+    parser.add_argument("--prompts", type=int, default=2)
+    parser.add_argument("--dim", type=int, default=512)
+    parser.add_argument("--separation", type=float, default=0.45)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", type=lambda text: int(float(text)), default=2 * 10**9)
+    parser.add_argument("--partitions", type=int)
+    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--folder", type=Path, help="for the files; a temporary one by default")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--fit", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    if args.fit:
+        lines = [json.loads(line) for line in args.fit.read_text().splitlines()]
+        print(json.dumps(fit_costs(lines), indent=2))
+        return
+    folder = Path(tempfile.mkdtemp(dir=args.folder))
+    try:
+        truth, nouns = make_source(folder / "source", args)
+        labels, _, found = run_cluster(folder, nouns, args)
+        found |= {"ari_truth": float(adjusted_rand_score(truth, labels))}
+        if args.compare:
+            found |= compare(folder, nouns, labels, found["weights"], args.clusters)
+    finally:
+        shutil.rmtree(folder)
+    about = {
+        key: value for key, value in vars(args).items() if key not in ("folder", "output", "fit")
+    }
+    line = json.dumps(about | found | setting())
+    print(line)
+    if args.output:
+        with args.output.open("a") as file:
+            file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Weighted micro-clusters: few similar images of a shard become one node.
+
+The method then cuts micro-clusters instead of images, and images get the labels of their
+micro-clusters. Edges between two micro-clusters are multiplied by both weights. The cut is then
+that of a graph in which each one is as many equal images, without the edges among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.distributed.cells import Coupling, compared_rows
+from nouncut.distributed.fit import Shards
+from nouncut.distributed.sizes import Sizes
+from nouncut.distributed.stages import Engine, Result, Task
+from nouncut.distributed.storage import Storage
+from nouncut.errors import ParameterError
+from nouncut.method.candidates import assign_cells, cell_centers
+
+COARSE = "coarse"
+# A product with fewer columns at once would take too long.
+_FEWEST_COLUMNS = 8
+# Images per micro-cluster, at least: with fewer, nothing is gained.
+_FEWEST_IMAGES = 2
+
+
+def count_micro_clusters(asked: str, sizes: Sizes) -> int | None:
+    """Return the number of micro-clusters; None to cut the images themselves."""
+    if asked == "never":
+        return None
+    if asked != "auto":
+        wanted = int(asked)
+        if not 0 < wanted * _FEWEST_IMAGES <= sizes.n_images:
+            raise ParameterError(
+                f"`coarsen` must be from 1 to {sizes.n_images // _FEWEST_IMAGES:,}, half of the "
+                f"images; got {wanted:,}."
+            )
+        return wanted
+    # As if every node had one other node in its halo.
+    n_columns = sizes.columns(sizes.n_images, sizes.n_images)
+    if n_columns >= _FEWEST_COLUMNS:
+        return None
+    return max(1, int(sizes.n_images * n_columns / _FEWEST_COLUMNS))
+
+
+def make_micro_clusters(
+    engine: Engine, shards: Shards, n_wanted: int, how: Coupling
+) -> tuple[Shards, Coupling, float]:
+    """Group the images of every shard; return the micro-clusters as shards of their own.
+
+    Also returns the mean cosine between images and the centres of their micro-clusters.
+    """
+    share = n_wanted / shards.n_images
+    tasks = [
+        Task(
+            f"{shard:05d}",
+            group_shard,
+            {"shard": shard, "n_wanted": max(1, round(share * n)), "coupling": how._asdict()},
+        )
+        for shard, n in enumerate(shards.counts)
+    ]
+    found = engine.run("micro-clusters", tasks, "grouping similar images")
+    if how.has_nouns:
+        nouns = engine.storage.read("choices/nouns.npy")
+        engine.storage.write(f"{COARSE}/choices/nouns.npy", nouns)
+    cosine = sum(one["cosine"] for one in found) / shards.n_images
+    coarse = how._replace(has_semantic=how.differs, has_view=False, by_words=False)
+    return Shards([one["n_rows"] for one in found]), coarse, cosine
+
+
+def group_shard(storage: Storage, shard: int, n_wanted: int, coupling: dict[str, Any]) -> Result:
+    """Write the centres of a shard's micro-clusters, their weights, and who belongs to each."""
+    how = Coupling(**coupling)
+    raw = storage.read(f"features/{shard:05d}.npy")
+    meaning = storage.read(f"semantic/{shard:05d}.npy") if how.has_semantic else raw
+    features = unit_rows(compared_rows(storage, raw, meaning, how))
+    rows = [features, *([unit_rows(np.asarray(meaning, np.float32))] if how.differs else [])]
+    both = np.hstack(rows)
+    centers = cell_centers(both.__getitem__, len(both), min(n_wanted, len(both)), 1)
+    micro = assign_cells(both.__getitem__, len(both), centers, 1)
+    _, micro = np.unique(micro, return_inverse=True)
+    members = label_matrix(micro).astype(np.float32)
+    weights = np.bincount(micro)
+    means = [np.asarray(members.T @ part) / weights[:, None] for part in rows]
+    for name, part in zip(("features", "semantic"), means, strict=False):
+        storage.write(f"{COARSE}/{name}/{shard:05d}.npy", part.astype(np.float32))
+    cosines = np.einsum("ij,ij->i", features, unit_rows(means[0])[micro])
+    storage.write(f"{COARSE}/weights/{shard:05d}.npy", weights)
+    storage.write(f"{COARSE}/micro/{shard:05d}.npy", micro.astype(np.int32))
+    storage.write(f"{COARSE}/typical/{shard:05d}.npy", _nearest_rows(micro, cosines))
+    return {"n_rows": len(weights), "cosine": float(cosines.sum())}
+
+
+def _nearest_rows(micro: NDArray[np.intp], cosines: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the image that is nearest to the centre of every micro-cluster."""
+    order = np.lexsort((-cosines, micro))
+    return order[np.searchsorted(micro[order], np.arange(micro.max() + 1))]

@@ -1,0 +1,86 @@
+"""How large tasks are: everything follows from the memory of a worker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nouncut.compute.eigen import guard_vectors
+from nouncut.method.candidates import CELL_SIZE, RANK
+
+# Shares of a worker's memory: for the sample, for one task's rows of a partition, for a group of
+# cells with the cells around it, for noun probabilities, and for the panels of a product.
+_SAMPLE, _PARTITION, _GROUP, _PROBABILITIES, _PANELS = 0.2, 0.3, 0.4, 0.12, 0.25
+_MOST_SAMPLED = 200_000
+# Fewer partitions than this would leave workers idle; smaller ones would only cost time.
+_FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
+# k-means needs this many images per centre.
+_SAMPLED_PER_CELL = 20
+# Where assigning images to cells and comparing near cells cost the same.
+_BALANCE = 64
+# Neighbours of the union of all prompts' graphs per neighbour of one; bytes of one edge as it is
+# sorted and merged.
+_UNION, _EDGE_BYTES = 2.5, 20
+# Copies of a block of vectors in a task.
+_BLOCKS = 5
+# Blocks that a filter holds at once, and halos: those of the step before may not be freed yet.
+_STATES, _HALOS = 3, 2
+# Keys, indices, cosines and values of a candidate.
+_CANDIDATE_BYTES = 56
+
+
+class Sizes(NamedTuple):
+    """The numbers of images and features, and the memory of a worker."""
+
+    n_images: int
+    width: int  # Numbers per image, visual and semantic.
+    n_prompts: int
+    worker_bytes: int
+    n_workers: int = 1
+
+    @property
+    def sample(self) -> int:
+        """Images of the sample."""
+        fits = int(_SAMPLE * self.worker_bytes / (4 * (2 * self.width + 2 * RANK)))
+        return max(1, min(self.n_images, _MOST_SAMPLED, fits))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        size = max(CELL_SIZE, round(float(self.n_images / _BALANCE) ** 0.5))
+        return int(max(1, min(-(-self.n_images // size), self.sample // _SAMPLED_PER_CELL)))
+
+    def partitions(self, n_neighbors: int, n_vectors: int) -> int:
+        """Return the number of partitions."""
+        n_edges = _UNION * n_neighbors
+        edges = n_edges * (8 + self.n_prompts * _EDGE_BYTES)
+        vectors = 4 * _BLOCKS * (n_vectors + guard_vectors(n_vectors))
+        most_rows = _PARTITION * self.worker_bytes / max(edges, vectors, 8 * self.width)
+        fewest = min(_FEWEST_PARTITIONS, -(-self.n_images // _SMALLEST_PARTITION))
+        return max(fewest, int(np.ceil(self.n_images / max(1.0, most_rows))))
+
+    def group_bytes(self, n_own: int, n_around: int, n_candidates: int, n_neighbors: int) -> int:
+        """Return the memory of a task that finds the neighbours of some nodes."""
+        around = 4 * (self.width + max(RANK, self.width))
+        own = _CANDIDATE_BYTES * n_candidates + 16 * n_neighbors * self.n_prompts
+        return n_around * around + n_own * own
+
+    @property
+    def most_group_bytes(self) -> int:
+        """The most memory that such a task may use."""
+        return int(_GROUP * self.worker_bytes)
+
+    @property
+    def probability_bytes(self) -> int:
+        """Bytes of noun probabilities that a task holds at once."""
+        return int(_PROBABILITIES * self.worker_bytes)
+
+    def panel(self, n_nodes: int, n_halo: int) -> int:
+        """Return how many columns of a block are multiplied at once."""
+        return max(4, int(self.columns(n_nodes, n_halo)))
+
+    def columns(self, n_nodes: int, n_halo: int) -> float:
+        """Return how many columns of a block fit in the memory of all workers."""
+        total = _PANELS * self.worker_bytes * self.n_workers
+        return float(total / (4 * (_STATES * n_nodes + _HALOS * n_halo)))

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import fsspec
+import pytest
+
+pytest.importorskip("moto")
+pytest.importorskip("s3fs")
+
+from s3_server import refuse, s3_server
+
+from nouncut.distributed.shards import list_shards
+from nouncut.distributed.storage import Storage
+from nouncut.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def s3():
+    with s3_server() as options:
+        yield options
+
+
+@pytest.fixture
+def bucket(s3, photos, request):
+    """Return a file system and a new bucket with the photographs."""
+    system = fsspec.filesystem("s3", **s3)
+    name = request.node.name.replace("_", "-")[:60]
+    system.mkdir(name)
+    for path in photos.rglob("*"):
+        if path.is_file():
+            system.pipe_file(f"{name}/photos/{path.relative_to(photos)}", path.read_bytes())
+    return system, name
+
+
+def test_a_prefix_gives_the_same(encode, s3, bucket, same_as_one_machine, tmp_path, small_shards):
+    small_shards(7)
+    name = bucket[1]
+    found = encode(f"s3://{name}/photos", tmp_path / "work", s3)
+    same_as_one_machine(found)
+    assert found.images[0]["path"] == f"s3://{name}/photos/a/000.jpg"
+    assert sorted(found.skipped) == [f"s3://{name}/photos/a.txt", f"s3://{name}/photos/b/half.jpg"]
+    assert len(found.results) == 3
+
+
+def test_work_can_be_on_s3_too(encode, s3, bucket, same_as_one_machine, tars):
+    system, name = bucket
+    for path in tars.glob("*.tar"):
+        system.put_file(str(path), f"{name}/tars/{path.name}")
+    cache = f"s3://{name}/cache"
+    work = Storage(f"s3://{name}/run/work", s3)
+    found = encode(f"s3://{name}/tars/*.tar", work, s3, cache=cache)
+    same_as_one_machine(found)
+    again = encode(f"s3://{name}/tars", Storage(f"s3://{name}/other/work", s3), s3, cache=cache)
+    same_as_one_machine(again)
+    assert [r["n_encoded"] for r in again.results] == [0, 0, 0]
+    assert not any(b"secret" in system.cat_file(path) for path in system.find(f"{name}/run"))
+
+
+def test_missing_objects_are_listed(encode, s3, bucket, tmp_path):
+    system, name = bucket
+    storage = Storage(str(tmp_path / "work"))
+    list_shards(storage, [f"s3://{name}/photos"], 10**9, s3)
+    system.rm_file(f"{name}/photos/a/001.jpg")
+    found = encode(f"s3://{name}/photos", storage, s3)
+    assert (
+        found.skipped[f"s3://{name}/photos/a/001.jpg"] == "it is gone since the source was listed"
+    )
+    assert len(found.images) == 13
+    assert found.results[0]["n_unread"] == 1
+    assert "1 images in others could not be reached" in encode.warnings[0]
+
+
+def test_refused_credentials_are_explained_and_tried_again(encode, s3, bucket, tmp_path):
+    name = bucket[1]
+    wrong = s3 | {"key": "stranger"}
+    refuse(s3, "0")
+    try:
+        with pytest.raises(InputError, match=r"access was refused.*Check the credentials"):
+            encode(f"s3://{name}/photos", tmp_path / "work", wrong)
+        refuse(s3, "inf")
+        storage = Storage(str(tmp_path / "work"))
+        list_shards(storage, [f"s3://{name}/photos"], 10**9, wrong)
+        refuse(s3, "0")
+        with pytest.raises(InputError, match=r"None of the 16 files .*access was refused"):
+            encode(f"s3://{name}/photos", storage, wrong)
+    finally:
+        refuse(s3, "inf")
+    assert len(encode(f"s3://{name}/photos", storage, wrong).images) == 14
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("s3://no-such-bucket/photos", "does not exist"),
+        ("carrier://pigeon", "cannot be listed"),
+        ("/no/such/folder", "does not exist"),
+        ("/no/such/*.tar", "Nothing matches the pattern"),
+    ],
+)
+def test_wrong_sources_are_explained(s3, tmp_path, source, message):
+    with pytest.raises(InputError, match=message):
+        list_shards(Storage(str(tmp_path)), [source], 10**9, s3 if "://" in source else {})
