@@ -1,0 +1,1 @@
+"""The explorer: a page on this machine to look at a run, search it and mend its groups."""

@@ -1,0 +1,58 @@
+"use strict";
+// The title of the place, what is known about it, and what can be done with it.
+const head = (() => {
+  const title = document.getElementById("place-title");
+  const about = document.getElementById("place-about");
+  const actions = document.getElementById("place-actions");
+  const foundGroups = document.getElementById("found-groups");
+
+  const button = (text, action, attributes = {}) => {
+    const made = element("button", { type: "button", ...attributes }, text);
+    made.addEventListener("click", action);
+    return made;
+  };
+
+  function facts({ kind, about: asked, rows }) {
+    const parts = [format.counted(rows.length, report.things)];
+    const group = kind === "group" ? report.group(asked.number) : null;
+    if (!group) return parts.join(" · ");
+    if (group.words?.length) parts.push(`also: ${group.words.slice(0, 4).join(", ")}`);
+    if (group.guess && !report.given.has(group.number)) parts.push("the name is a guess");
+    return parts.join(" · ");
+  }
+
+  function groupActions(number) {
+    const [one, many] = report.things;
+    const size = format.counted(report.group(number).size, [one, many]);
+    const made = [
+      button("Rename", () => namer.rename(number), { title: "Rename (R)" }),
+      button(`Split ${size}…`, () => splitter.open(number), { title: "Split (S)" }),
+      button("Merge with…", () => chooser.mergeWith(number), { title: "Merge (M)" }),
+    ];
+    if (report.x.length) made.push(button("On the map", () => layout.showOnMap(() => map.showCluster(number))));
+    return made;
+  }
+
+  function chip(number) {
+    const group = report.group(number);
+    const dot = element("span", { class: "dot", "data-dot": number });
+    const name = element("span", { dir: "auto" }, group.name);
+    const made = button("", () => place.showGroup(number), { class: "chip" });
+    made.append(dot, name, element("span", { class: "count" }, format.number(group.size)));
+    return made;
+  }
+
+  function draw(now) {
+    title.textContent = now.title;
+    about.textContent = facts(now);
+    const canAct = now.kind === "group" && report.group(now.about.number);
+    actions.replaceChildren(...(canAct ? groupActions(now.about.number) : []));
+    const groups = (now.groups ?? []).filter(report.group);
+    foundGroups.hidden = !groups.length;
+    foundGroups.replaceChildren(...groups.map(chip));
+    colours.paintDots(foundGroups);
+  }
+
+  place.onChange(draw);
+  return { draw };
+})();
