@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,3 +74,24 @@ def make_folders(folder: Path, root: Path) -> None:
             reason = f"{printable_path(path)} is a link or a file, not a folder"
             raise NotADirectoryError(errno.ENOTDIR, reason)
         path.mkdir(exist_ok=True)
+
+
+def leads_through_link(path: Path, root: Path) -> bool:
+    """Return whether a folder between `root` and a path below it is a link."""
+    folders = [root / part for part in path.relative_to(root).parents]
+    return any(is_link(folder) for folder in folders if folder != root)
+
+
+def read_ordinary_file(path: Path, max_bytes: int) -> bytes:
+    """Read a file that is not a link, a pipe or a device, and not too large."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    if is_link(path):
+        raise OSError(errno.ELOOP, "it is a link")
+    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file")
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes / 1e6:.0f} MB")
+    return content

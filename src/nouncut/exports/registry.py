@@ -5,7 +5,7 @@ A new format is a new file, and a line in `EXPORTS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import ParameterError
+from nouncut.exports.album import export_album
 from nouncut.exports.destination import default_destination
 from nouncut.exports.embedding_atlas import export_embedding_atlas
-from nouncut.exports.fiftyone import DATA, LABELS, export_fiftyone
-from nouncut.exports.result import ExportResult
+from nouncut.exports.fiftyone import export_fiftyone
+from nouncut.exports.part import part_of
+from nouncut.exports.result import ExportResult, require_image_files
 from nouncut.exports.tables import export_table
-from nouncut.exports.tree import export_tree, plan_tree
-from nouncut.exports.xmp import export_xmp, plan_sidecars
+from nouncut.exports.tree import export_tree
+from nouncut.exports.xmp import export_xmp
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -28,57 +30,83 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Export:
-    """A format: what writes it, its default name, and the files in it if it is a folder."""
+    """A format: what writes it, its default name, what it is, and whether it needs image files."""
 
     write: Callable[..., ExportResult]
     file_name: str
-    files: tuple[str, ...] = ()
+    about: str
+    needs_images: bool = False
 
     @property
     def options(self) -> set[str]:
-        """The keyword parameters of `write`."""
-        return set(signature(self.write).parameters) - {"run", "destination"}
+        """The keyword parameters of `write`, which are the options of the format."""
+        return set(signature(self.write).parameters) - {"part", "destination", "preview"}
 
 
 EXPORTS = {
-    "csv": Export(partial(export_table, "csv"), "assignments.csv"),
-    "jsonl": Export(partial(export_table, "jsonl"), "assignments.jsonl"),
-    "parquet": Export(partial(export_table, "parquet"), "assignments.parquet"),
-    "tree": Export(export_tree, "tree"),
-    "fiftyone": Export(export_fiftyone, "fiftyone", (DATA, LABELS)),
-    "embedding-atlas": Export(export_embedding_atlas, "embedding-atlas.parquet"),
-    "xmp": Export(export_xmp, "xmp"),
+    "csv": Export(partial(export_table, "csv"), "assignments.csv", "a table for spreadsheets"),
+    "jsonl": Export(partial(export_table, "jsonl"), "assignments.jsonl", "a table as JSON lines"),
+    "parquet": Export(partial(export_table, "parquet"), "assignments.parquet", "a table"),
+    "tree": Export(export_tree, "tree", "a folder per group", needs_images=True),
+    "album": Export(export_album, "album", "a photo album to share", needs_images=True),
+    "xmp": Export(
+        export_xmp, "xmp", "keywords in sidecar files for photo managers", needs_images=True
+    ),
+    "fiftyone": Export(export_fiftyone, "fiftyone", "a data set for FiftyOne", needs_images=True),
+    "embedding-atlas": Export(
+        export_embedding_atlas, "embedding-atlas.parquet", "a map for Embedding Atlas"
+    ),
 }
 
 
-def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any) -> ExportResult:
+def export_run(
+    run: Run,
+    to: str,
+    output: AnyPath | None = None,
+    *,
+    rows: Iterable[int] | None = None,
+    groups: Iterable[int | str] | None = None,
+    preview: bool = False,
+    **options: Any,
+) -> ExportResult:
     """Write a finished run in the format of another program.
 
     Parameters
     ----------
     run : Run
         The run.
-    to : {"csv", "jsonl", "parquet", "tree", "fiftyone", "embedding-atlas", "xmp"}
-        The format: a table, a folder per cluster, a data set for FiftyOne or Embedding Atlas, or
-        keywords in sidecar files for photo managers.
+    to : {"csv", "jsonl", "parquet", "tree", "album", "xmp", "fiftyone", "embedding-atlas"}
+        The format: a table, a folder per cluster, a photo album to share, keywords in sidecar
+        files for photo managers, or a data set for FiftyOne or Embedding Atlas.
     output : path, optional
         The file or folder to write; by default one in the folder ``exports`` of the run.
+    rows : iterable of int, optional
+        Row numbers of the images to export; by default all images.
+    groups : iterable of int or str, optional
+        Numbers or names of the clusters to export, in addition to `rows`.
+    preview : bool, default=False
+        Return what would be written, and write nothing.
     **options
         Options of the format: `overwrite` (bool) for files; `link` ("symlink", "hardlink" or
-        "copy") for the tree; `beside` (bool) to write sidecars beside the images; `nested` (bool)
-        for folders within folders, or keywords below keywords, as in `Run.tree`;
-        `thumbnail_size` (int) for Embedding Atlas.
+        "copy") for the tree; `nested` (bool) for folders within folders, or keywords below
+        keywords, as in `Run.tree`; `beside` (bool) to write sidecars beside the images, and
+        `program` ("digikam", "darktable" or "lightroom") to name them as it does;
+        `file_names` (bool) and `title` (str) for the album; `thumbnail_size` (int) for Embedding
+        Atlas.
 
     Returns
     -------
     ExportResult
         Its `path`, the number of images `n_written` and `n_kept` (those that were there before),
-        `problems` with single images, and a `hint` on how to use the export.
+        the `files` written, `n_removed` (files of an earlier export), `problems` with single
+        images, and a `hint` on how to use the export.
 
     Raises
     ------
     ParameterError
         If there is no such format or option.
+    InputError
+        If there is no such image or cluster.
     OutputError
         If the export cannot be written, or if the format needs image files and the run has none.
 
@@ -106,21 +134,10 @@ def export_run(run: Run, to: str, output: AnyPath | None = None, **options: Any)
     /pets/rex.jpg,0,dog,,,,,false
     """
     export = _find(to, options)
-    return export.write(run, _destination(run, export, output), **options)
-
-
-def plan_export(
-    run: Run, to: str, output: AnyPath | None = None, **options: Any
-) -> list[tuple[Path, Path]]:
-    """Return the pairs of source and target that `export_run` would write."""
-    export = _find(to, options)
-    destination = _destination(run, export, output)
-    if to == "tree":
-        return plan_tree(run, destination, nested=options.get("nested", False))
-    if to == "xmp":
-        return plan_sidecars(run, destination, beside=options.get("beside", False))
-    targets = [destination / name for name in export.files] or [destination]
-    return [(run.directory, target) for target in targets]
+    if export.needs_images:
+        require_image_files(run, to)
+    part = part_of(run, rows, groups)
+    return export.write(part, _destination(run, export, output), preview=preview, **options)
 
 
 def _find(to: str, options: dict[str, Any]) -> Export:

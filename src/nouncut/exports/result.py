@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What an export did: `path` holds `n_written` new images and `n_kept` that it held before.
+    """What an export did, or would do: `n_written` images are new in `path`, `n_kept` were there.
 
-    `problems` has a line for each image that was left out or changed, `hint` says what to do next.
+    `files` are the files that were written, `n_removed` counts those of an earlier export that
+    were removed. `problems` has a line for each image that was left out or changed, `hint` says
+    what to do next. In a preview, `is_preview` is True and nothing was done.
     """
 
     path: Path
@@ -24,6 +26,19 @@ class ExportResult:
     n_kept: int = 0
     problems: list[str] = field(default_factory=list)
     hint: str = ""
+    files: list[Path] = field(default_factory=list)
+    n_removed: int = 0
+    is_preview: bool = False
+
+    @property
+    def n_images(self) -> int:
+        """Number of images in the export."""
+        return self.n_written + self.n_kept
+
+    @property
+    def n_files(self) -> int:
+        """Number of files that were written."""
+        return len(self.files)
 
 
 def require_image_files(run: Run, to: str) -> None:

@@ -19,7 +19,7 @@ from nouncut.exports.destination import check_export_file, export_file
 from nouncut.exports.result import ExportResult
 
 if TYPE_CHECKING:
-    from nouncut.runs.run import Run
+    from nouncut.exports.part import Part
 
 # Spreadsheets evaluate cells that begin like this; in East Asian settings, full-width signs too.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -29,12 +29,19 @@ _BATCH_ROWS = 8192
 
 
 def export_table(
-    file_format: str, run: Run, destination: Path, *, overwrite: bool = False
+    file_format: str,
+    part: Part,
+    destination: Path,
+    *,
+    overwrite: bool = False,
+    preview: bool = False,
 ) -> ExportResult:
-    """Write the assignments of a run as "csv", "jsonl" or "parquet"."""
-    with export_file(destination, overwrite=overwrite) as file:
-        _WRITERS[file_format](run.assignments, file)
-    return ExportResult(destination, run.assignments.num_rows)
+    """Write the assignments of images as "csv", "jsonl" or "parquet"."""
+    check_export_file(destination, overwrite=overwrite)
+    if not preview:
+        with export_file(destination, overwrite=overwrite) as file:
+            _WRITERS[file_format](part.assignments, file)
+    return ExportResult(destination, len(part.rows), files=[destination], is_preview=preview)
 
 
 def check_table_file(path: Path, *, overwrite: bool = False) -> None:

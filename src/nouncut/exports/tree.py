@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -22,15 +23,16 @@ from nouncut.errors import (
     printable_path,
 )
 from nouncut.exports.destination import make_export_folder, make_folders
-from nouncut.exports.result import ExportResult, require_image_files
+from nouncut.exports.made_files import MadeFile, MadeFiles, read_made_files
+from nouncut.exports.result import ExportResult
 from nouncut.runs.originals import check_content, check_original
 
 if TYPE_CHECKING:
+    from nouncut.exports.part import Part
     from nouncut.runs.run import Run
     from nouncut.runs.tree import TreeNode
 
 Link = Literal["symlink", "hardlink", "copy"]
-Plan = list[tuple[Path, Path]]
 
 _SET_ASIDE = "set aside"
 # File systems allow 255 bytes, some encrypted ones 143; Windows limits the whole path.
@@ -41,9 +43,17 @@ _LINK_ERRORS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 _WINDOWS_PRIVILEGE_NOT_HELD = 1314
 
 
-def plan_tree(run: Run, destination: Path, *, nested: bool = False) -> Plan:
-    """Return each image and its path in the tree; the same run always gives the same plan."""
-    require_image_files(run, "tree")
+@dataclass(frozen=True)
+class Place:
+    """An image, its path in the tree, and what the run says is in the file."""
+
+    source: Path
+    target: Path
+    content: str | None
+
+
+def plan_tree(run: Run, destination: Path, *, nested: bool = False) -> list[Place]:
+    """Return the place of every image; the same run always gives the same places."""
     folder_names = DistinctNames(_FOLDER_BYTES)
     labels, names = run.labels, run.names_by_cluster
     folders = _nested_folders(run.tree, destination, folder_names) if nested else {}
@@ -54,9 +64,12 @@ def plan_tree(run: Run, destination: Path, *, nested: bool = False) -> Plan:
             place = folder_names.add(name, fallback=f"cluster {number}")
             folders[number] = destination / place
     file_names = {number: DistinctNames(_FILE_BYTES) for number in folders}
+    images = zip(run.paths(), labels.tolist(), run.images["hash"].to_pylist(), strict=False)
     return [
-        (path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"))
-        for path, cluster in zip(run.paths(), labels.tolist(), strict=True)
+        Place(
+            path, folders[cluster] / file_names[cluster].add(path.name, fallback="image"), content
+        )
+        for path, cluster, content in images
     ]
 
 
@@ -73,36 +86,97 @@ def _nested_folders(tree: TreeNode, folder: Path, names: DistinctNames) -> dict[
 
 
 def export_tree(
-    run: Run, destination: Path, *, link: Link = "symlink", nested: bool = False
+    part: Part,
+    destination: Path,
+    *,
+    link: Link = "symlink",
+    nested: bool = False,
+    preview: bool = False,
 ) -> ExportResult:
-    """Add the images that are missing in the tree; nothing is moved, overwritten or deleted."""
+    """Make the tree what it should be; only what an earlier export made is ever removed."""
     if link not in get_args(Link):
         raise ParameterError(f"`link` must be one of {', '.join(get_args(Link))}, not {link!r}.")
-    plan = plan_tree(run, destination, nested=nested)
-    sources, contents = run.manifest.get("source") or [], run.images["hash"].to_pylist()
-    if link == "copy":
-        _check_space(plan, destination)
-    make_export_folder(destination)
-    make_folder = cache(partial(make_folders, root=destination))
-    n_written = n_kept = 0
-    problems = []
+    _check_folder(destination)
+    problems: list[str] = []
     with explained_writing("the images", destination, "choose another `output`"):
-        for (source, target), content in zip(plan, contents, strict=False):
-            try:
-                make_folder(target.parent)
-                if _is_there(source, target):
-                    n_kept += 1
-                else:
-                    check_original(source, sources)
-                    _add(source, target, link, content)
-                    n_written += 1
-            except ImageError as error:
-                problems.append(str(error))
-            except OSError as error:
-                if error.errno in _DISK_ERRORS:
-                    raise
-                problems.append(_problem(error, source, target))
-    return ExportResult(destination, n_written, n_kept, problems)
+        made = read_made_files(destination, "tree", problems)
+    every = plan_tree(part.run, destination, nested=nested)
+    chosen = [every[row] for row in part.rows]
+    stale = _stale(made, every, chosen, link)
+    gone = {destination / name for name in stale if made.is_ours(name)}
+    new = [p for p in chosen if p.target in gone or not os.path.lexists(p.target)]
+    if preview:
+        files = [place.target for place in new]
+        n_kept = len(chosen) - len(new)
+        return ExportResult(
+            destination, len(new), n_kept, problems, "", files, len(gone), is_preview=True
+        )
+    if link == "copy":
+        _check_space(new, destination)
+    make_export_folder(destination)
+    with explained_writing("the images", destination, "choose another `output`"):
+        n_removed = made.remove(stale, problems)
+        made.remove_empty_folders([made.inside(place.target) for place in chosen], problems)
+        # Before the first link, so that an export that is interrupted knows its own files.
+        made.claim({made.inside(place.target): _made(place, link) for place in new})
+        made.write()
+        files, n_kept = _fill(part.run, chosen, made, link, problems)
+        made.write()
+    return ExportResult(destination, len(files), n_kept, problems, "", files, n_removed)
+
+
+def _check_folder(destination: Path) -> None:
+    if os.path.lexists(destination) and not destination.is_dir():
+        raise OutputError(f"{printable_path(destination)} is a file. Choose a folder as `output`.")
+
+
+def _stale(made: MadeFiles, every: list[Place], chosen: list[Place], link: Link) -> list[str]:
+    """Return the files of earlier exports that are not, or not like this, in the tree.
+
+    Files of other runs stay, as long as their images exist.
+    """
+    right = {made.inside(place.target): _made(place, link) for place in every}
+    asked = {made.inside(place.target) for place in chosen}
+    ours = {str(place.source.absolute()) for place in every}
+
+    def is_right(name: str, file: MadeFile) -> bool:
+        if file.source not in ours:
+            return os.path.exists(file.source or "")
+        known = file if name in asked else replace(file, kind=link)
+        return right.get(name) == known
+
+    return [name for name, file in made.files.items() if not is_right(name, file)]
+
+
+def _made(place: Place, link: Link) -> MadeFile:
+    return MadeFile(link, str(place.source.absolute()), place.content)
+
+
+def _fill(
+    run: Run, places: list[Place], made: MadeFiles, link: Link, problems: list[str]
+) -> tuple[list[Path], int]:
+    """Add the images that are missing; return the new files, and the number of the others."""
+    sources = run.manifest.get("source") or []
+    make_folder = cache(partial(make_folders, root=made.root))
+    files, n_kept = [], 0
+    for place in places:
+        try:
+            make_folder(place.target.parent)
+            if _is_there(place.source, place.target):
+                n_kept += 1
+                continue
+            check_original(place.source, sources)
+            _add(place.source, place.target, link, place.content)
+            files.append(place.target)
+            continue
+        except ImageError as error:
+            problems.append(str(error))
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                raise
+            problems.append(_problem(error, place.source, place.target))
+        made.files.pop(made.inside(place.target), None)
+    return files, n_kept
 
 
 def _is_there(source: Path, target: Path) -> bool:
@@ -154,8 +228,8 @@ _ADDERS: dict[Link, Callable[[Path, Path, str | None], None]] = {
 }
 
 
-def _check_space(plan: Plan, destination: Path) -> None:
-    needed = sum(_size(source) for source, target in plan if not os.path.lexists(target))
+def _check_space(new: list[Place], destination: Path) -> None:
+    needed = sum(_size(place.source) for place in new)
     folder = destination.absolute()
     while not folder.exists():
         folder = folder.parent
