@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import resource
-import shutil
 import tempfile
 import time
 from io import BytesIO
@@ -19,20 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from _blobs import browser_page, seconds_until_map, write_blobs
 from _setting import print_result, setting
 from nouncut.images.hashing import content_hash
 from nouncut.report.write import write_report
 from nouncut.runs.run import open_run
-from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
-from nouncut.runs.writer import RunContents, RunWriter
+from nouncut.runs.tables import images_table
 
 SIZE = (500, 375)
 N_PICTURES = 50
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 N_FRAMES = 150
 # Drags the map in a curve, one step per frame, and returns the times of the frames.
 PAN = f"""async () => {{
@@ -71,52 +67,6 @@ def make_photographs(folder: Path, count: int) -> list[Path]:
     return paths
 
 
-def make_run(directory: Path, paths: list[Path], n_clusters: int) -> None:
-    """Write a run whose clusters are blobs on the map."""
-    rng = np.random.default_rng(1)
-    n_images = len(paths)
-    labels = np.sort(rng.integers(0, n_clusters, n_images))
-    layout = rng.random((n_clusters, 2))[labels] + rng.normal(0, 0.02, (n_images, 2))
-    names = [f"cluster {number}" for number in range(n_clusters)]
-    members = [np.flatnonzero(labels == cluster) for cluster in range(n_clusters)]
-    images = images_table(paths, hashes=[content_hash(path) for path in paths])
-    contents = RunContents(
-        manifest={"source": [str(paths[0].parent.parent)], "source_kind": "images"},
-        assignments=pa.table(
-            {
-                "path": images["path"],
-                "cluster": labels,
-                "name": [names[label] for label in labels],
-                "confidence": rng.uniform(0.4, 1, n_images),
-                "second_cluster": (labels + 1) % n_clusters,
-                "second_name": [names[(label + 1) % n_clusters] for label in labels],
-                "second_confidence": rng.uniform(0, 0.4, n_images),
-                "outlier": rng.random(n_images) < 0.01,
-            },
-            schema=ASSIGNMENTS_SCHEMA,
-        ),
-        clusters=pa.table(
-            {
-                "cluster": range(n_clusters),
-                "name": names,
-                "more_words": [["more", "words"]] * n_clusters,
-                "name_confidence": [0.9] * n_clusters,
-                "guess": [False] * n_clusters,
-                "gloss": ["a short explanation"] * n_clusters,
-                "size": [len(rows) for rows in members],
-                "cohesion": rng.random(n_clusters),
-                "exemplars": [rows[:12].tolist() for rows in members],
-                "borderline": [rows[-12:].tolist() for rows in members],
-            },
-            schema=CLUSTERS_SCHEMA,
-        ),
-        images=images,
-        arrays={"layout": layout.astype(np.float32)},
-    )
-    with RunWriter(directory) as writer:
-        writer.finish(contents)
-
-
 def build(directory: Path) -> dict[str, float]:
     """Build the page twice, the second time from thumbnails that are there."""
     run = open_run(directory)
@@ -140,11 +90,7 @@ def build(directory: Path) -> dict[str, float]:
 
 def look(page: Page, report: Path) -> dict[str, float]:
     """Open a page, and measure the frame rates while its map moves."""
-    start = time.perf_counter()
-    page.goto(report.as_uri(), wait_until="commit")
-    while not page.evaluate("document.getElementById('map-frame')?.dataset.zoom ?? ''"):
-        page.wait_for_timeout(10)
-    drawn = time.perf_counter() - start
+    drawn = seconds_until_map(page, report)
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     rates = {}
     for label, zoom in (("whole map", 1), ("zoomed in", 3)):
@@ -160,15 +106,13 @@ def measure(n_images: int, n_clusters: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         paths = make_photographs(Path(folder, "photographs"), n_images)
         directory = Path(folder, "run")
-        make_run(directory, paths, n_clusters)
+        images = images_table(paths, hashes=[content_hash(path) for path in paths])
+        source = {"source": [str(paths[0].parent.parent)], "source_kind": "images"}
+        write_blobs(directory, images, n_clusters, source)
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             built = pool.apply(build, (directory,))
-        with sync_playwright() as playwright:
-            chromium = os.environ.get("NOUNCUT_CHROMIUM") or shutil.which("chromium")
-            browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
+        with browser_page() as page:
             seen = look(page, directory / "report.html")
-            browser.close()
     return {"images": n_images, "clusters": n_clusters} | built | seen
 
 

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +28,7 @@ from nouncut.runs.writer import RunContents, RunWriter
 from nouncut.words.cluster_names import ClusterName
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page
 
 VOID = {"meta", "img", "input", "br", "link"}
 
@@ -188,6 +186,39 @@ def coloured_run(tmp_path_factory, write_run) -> Run:
     return run
 
 
+N_CROWD = 3000
+
+
+@pytest.fixture(scope="session")
+def crowd_run(tmp_path_factory, write_run) -> Run:
+    """Return a run with a report of many rows: sixteen clusters in three groups.
+
+    Two groups are in the upper corners of the map. The clusters of the third are scattered below.
+    """
+    rng = np.random.default_rng(2)
+    labels = np.sort(np.arange(N_CROWD) % 16)
+    groups = np.repeat([0, 1, 2], [6, 6, 4])
+    corners = np.array([[0.15, 0.2], [0.85, 0.2]])
+    near = corners[groups[:12]] + rng.uniform(-0.12, 0.12, (12, 2))
+    centers = np.concatenate([near, [[0.05, 0.9], [0.35, 0.9], [0.65, 0.9], [0.95, 0.9]]])
+    layout = centers[labels] + rng.normal(0, 0.015, (N_CROWD, 2))
+    names = [f"{letter} things" for letter in "abcdefghijklmnop"]
+    run = write_run(
+        tmp_path_factory.mktemp("crowd") / "run",
+        images_table([f"row {row}" for row in range(N_CROWD)]),
+        labels,
+        {
+            "source_kind": "features",
+            "tree": {"sizes": np.bincount(labels).tolist(), "levels": [groups.tolist()]},
+        },
+        {"layout": layout.astype(np.float32)},
+        names=[ClusterName(name, (), "", 0.0) for name in names],
+        confidence=rng.uniform(0.3, 1, N_CROWD),
+    )
+    write_report(run)
+    return run
+
+
 @pytest.fixture(scope="session")
 def explained_run(tmp_path_factory, write_run) -> Run:
     """Return a run with a report that says why: two clusters, words and file names that bite."""
@@ -224,16 +255,6 @@ def _draw(photos: Path, row: int, rng: np.random.Generator) -> Path:
 
 # Browsers
 
-CHROMIUM = os.environ.get("NOUNCUT_CHROMIUM") or shutil.which("chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 # What a reader would do to undo everything that the tests of a shared page do.
 RESET = """() => {
   document.querySelector("dialog[open]")?.close();
@@ -310,19 +331,6 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    # In CI, a missing browser is a failure.
-    if not (CHROMIUM and find_spec("playwright")) and not os.environ.get("CI"):
-        pytest.skip("needs playwright and Chromium (apt install chromium, or NOUNCUT_CHROMIUM)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def desktop(browser) -> BrowserContext:
     return browser.new_context(viewport={"width": 1280, "height": 800})
 
@@ -330,6 +338,11 @@ def desktop(browser) -> BrowserContext:
 @pytest.fixture(scope="module")
 def shared_visit(desktop, coloured_run) -> Visit:
     return Visit(desktop.new_page(), coloured_run.report)
+
+
+@pytest.fixture(scope="module")
+def crowd_visit(desktop, crowd_run) -> Visit:
+    return Visit(desktop.new_page(), crowd_run.report)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def test_the_map_draws_every_cluster_in_its_colour(seen):
 
 def test_dots_are_where_the_map_says(visit):
     seen = visit()
-    seen.page.evaluate("photos.typical = () => null, map.redraw()")
+    seen.page.evaluate("photos.draw = () => [], photos.typical = () => null, map.redraw()")
     seen.until_drawn()
     x, y = seen.page.evaluate("points.position(camera.view(), 5)")
     nearby = seen.canvas()[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4]

@@ -5,6 +5,7 @@ import pytest
 from nouncut.images.find import SkippedFile
 from nouncut.report.page import describe_run
 from nouncut.report.write import write_report
+from nouncut.runs.changes import Changes, GroupChange
 from nouncut.runs.run import Run
 from nouncut.runs.tables import images_table
 
@@ -133,3 +134,16 @@ def test_groups_of_groups_are_a_nested_list(make_run, tmp_path):
     assert ">16<" in tree
     assert "<script" not in tree
     assert "<b>" not in tree
+
+
+def test_what_changed_is_a_section(make_run, tmp_path):
+    quiet = make_run(tmp_path / "first")
+    assert 'id="changes"' not in write_report(quiet).read_text()
+    group = GroupChange(1, "<b>cats</b>", 3, 8)
+    changes = Changes(n_new=6, n_gone=1, groups=[group], why_recluster="the reason")
+    page = write_report(make_run(tmp_path / "run", manifest={"changes": changes.to_json()}))
+    section = page.read_text().partition('id="changes"')[2].partition("</section>")[0]
+    assert "6 images are new, 1 image is gone." in section
+    assert "&lt;b&gt;cats&lt;/b&gt;&#34; +5" in section
+    # The page gives the command for it instead.
+    assert "recluster" not in section

@@ -42,6 +42,26 @@ def test_columns_are_those_of_the_table(small_run):
     assert decoded(data, "outlier", np.uint8).nonzero()[0].tolist() == [23]
 
 
+def test_groups_of_groups_are_listed_by_level(tmp_path, write_run):
+    tree = {"sizes": [1] * 5, "levels": [[0, 0, 0, 0, 1], [0, 0, 1, 1, 2]]}
+    images = images_table([f"/{row}.jpg" for row in range(5)])
+    run = write_run(tmp_path / "deep", images, range(5), {"tree": tree})
+    levels = report_data(run, None)["tree"]
+    assert [[group["clusters"] for group in level] for level in levels] == [
+        [[0, 1, 2, 3]],
+        [[0, 1], [2, 3]],
+    ]
+    assert {group["name"] for level in levels for group in level} <= {
+        node.name for node in nodes(run.tree)
+    }
+    flat = write_run(tmp_path / "flat", images, range(5))
+    assert report_data(flat, None)["tree"] == []
+
+
+def nodes(tree):
+    return [tree, *(below for child in tree.children for below in nodes(child))]
+
+
 def test_unknown_numbers_have_their_own_codes(tmp_path, write_run):
     run = write_run(tmp_path, images_table(["/a.jpg"]), [0], confidence=[np.nan])
     data = report_data(run, None)

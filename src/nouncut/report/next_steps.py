@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 
+from nouncut.runs.changes import read_changes
 from nouncut.runs.run import Run
 
 
@@ -24,16 +25,37 @@ def next_steps(run: Run) -> list[NextStep]:
     directory = _printable(run)
     forms = "as a table, or as folders of images" if run.has_images else "as a table"
     return [
+        NextStep(
+            "Mend the clusters in the browser: search, merge, split, move and rename, with undo.",
+            _shell("nouncut", "explore", directory),
+        ),
         *_other_count(run),
         NextStep(
             f"Use the clusters in other programs: export them {forms}.",
             _shell("nouncut", "export", directory),
         ),
+        *(_updates(run) if run.has_images else ()),
         NextStep(
             f"Assign new {things} to these clusters.",
             _shell("nouncut", "predict", directory, f"NEW_{things.upper()}"),
         ),
     ]
+
+
+def _updates(run: Run) -> list[NextStep]:
+    """Propose to bring a run up to date, and what its last update advised."""
+    update, changes = ("nouncut", "update", _printable(run)), read_changes(run.manifest)
+    steps = [
+        NextStep(
+            "Bring the run up to date when its folders have changed: new images join the "
+            "clusters, and nothing that you decided is lost.",
+            _shell(*update),
+        )
+    ]
+    if changes and changes.why_recluster:
+        purpose = f"Cluster all images again: {changes.why_recluster}."
+        steps.append(NextStep(purpose, _shell(*update, "--recluster")))
+    return steps
 
 
 def names_command(run: Run) -> str:

@@ -29,6 +29,7 @@ from nouncut.report.shown_images import (
     distinct_images,
     plan_thumbnails,
 )
+from nouncut.runs.changes import describe_changes, read_changes
 from nouncut.runs.run import Run
 from nouncut.runs.tree import TreeNode
 
@@ -87,6 +88,8 @@ class Page:
     outliers: list[ShownImage]
     skipped: list[SkippedGroup]
     warnings: list[str]
+    # What changed since the run before; empty if there was none.
+    changes: list[str]
     settings: list[tuple[str, str]]
     times: list[tuple[str, str, float]]
     prompts: list[tuple[str, float]]
@@ -113,7 +116,7 @@ def describe_run(run: Run) -> Page:
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
     images = describe_images(run, chain(listed, outlier_rows))
     return Page(
-        title=_title(run),
+        title=run_title(run),
         sources=[printable_path(source) for source in manifest.get("source") or []],
         finished=shown_date(manifest.get("finished")),
         has_images=run.has_images,
@@ -130,6 +133,7 @@ def describe_run(run: Run) -> Page:
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
         skipped=_skipped(run),
         warnings=[str(warning) for warning in manifest.get("warnings") or []],
+        changes=_changes(manifest),
         settings=describe_settings(manifest),
         times=describe_times(manifest),
         prompts=[(one["template"], one["weight"]) for one in manifest.get("prompts") or []],
@@ -142,7 +146,13 @@ def describe_run(run: Run) -> Page:
     )
 
 
-def _title(run: Run) -> str:
+def _changes(manifest: dict[str, Any]) -> list[str]:
+    changes = read_changes(manifest)
+    return describe_changes(changes, advice=False) if changes else []
+
+
+def run_title(run: Run) -> str:
+    """Return the name of the folder that the images are from."""
     sources = [str(source) for source in run.manifest.get("source") or []]
     name = PurePath(sources[0]).name if sources else ""
     if name in ("", ".."):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nouncut.report import shown_images
 from nouncut.runs.explain import RunEvidence
@@ -25,11 +26,16 @@ def reasons_data(run: Run, shown: Iterable[int]) -> dict[str, Any]:
         return {"words": [], "images": {}}
     everyone = n_images <= shown_images.MAX_INLINE
     rows = np.arange(n_images) if everyone else np.array(sorted(shown), np.intp)
+    return reasons_of(RunEvidence(run), rows)
+
+
+def reasons_of(evidence: RunEvidence, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """Return similar images and words of some images."""
+    run = evidence.run
     chosen = run.assignments.take(rows)
     second = chosen["second_cluster"].fill_null(-1).to_numpy().astype(np.intp)
     sure = chosen["second_confidence"].fill_null(0).to_numpy()
     second = np.where(sure >= _LEAST_SECOND_CHOICE, second, -1)
-    evidence = RunEvidence(run)
     words: list[tuple[list[int], list[int]]] = [([], []) for _ in rows]
     if evidence.has_words:
         words = [(own, other) for _, own, other in evidence.word_rows(rows, second)]

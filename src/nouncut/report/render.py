@@ -19,7 +19,13 @@ _STYLES = ("base", "bar", "overview", "map", "gallery", "lightbox", "sections", 
 # Runs before the page is drawn, so that it never flashes in the wrong colours.
 _FIRST_SCRIPT = "theme"
 # In the order of loading: each script uses the ones before it.
+MAP_SCRIPTS = (
+    *("camera", "dot_grid", "points", "photos", "regions", "map_names", "labels"),
+    *("gestures", "map_card", "map"),
+)
 _SCRIPTS = (
+    "page",
+    "counting",
     "data",
     "thumbnails",
     "clipboard",
@@ -27,12 +33,8 @@ _SCRIPTS = (
     "lightbox",
     "colours",
     "search",
-    "camera",
-    "points",
-    "photos",
-    "labels",
     "selection",
-    "map",
+    *MAP_SCRIPTS,
     "gallery",
     "rename",
     "keys",

@@ -9,6 +9,7 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from nouncut.errors import printable_path
+from nouncut.images.find import address_text, is_elsewhere
 from nouncut.images.thumbnails import Original, Thumbnail
 from nouncut.report.shown_images import common_folder, link_to, relative_path
 from nouncut.runs.run import Run
 from nouncut.runs.tables import real_paths
+from nouncut.runs.tree import TreeNode
 
 FILES_PER_BLOCK = 1000
 THUMBNAILS_PER_BLOCK = 256
@@ -45,9 +48,10 @@ def report_data(run: Run, thumbnail_folder: str | None) -> dict[str, Any]:
     folder = common_folder(run)
     return {
         "run": run.manifest.get("id"),
-        "names": _names(run),
-        "setAside": _set_aside(run),
+        "names": names_by_number(run),
+        "setAside": set_aside_number(run),
         "renamed": sorted(run.groups.given),
+        "tree": tree_levels(run.tree),
         "nImages": len(run.assignments),
         "hasImages": run.has_images,
         "folder": printable_path(folder) if folder else "",
@@ -57,26 +61,40 @@ def report_data(run: Run, thumbnail_folder: str | None) -> dict[str, Any]:
         "thumbnailsPerBlock": THUMBNAILS_PER_BLOCK,
         "columns": {
             name: b64encode(np.ascontiguousarray(column).tobytes()).decode()
-            for name, column in _columns(run).items()
+            for name, column in (image_columns(run) | map_columns(run)).items()
         },
         "thumbnails": thumbnail_folder,
     }
 
 
+def tree_levels(tree: TreeNode) -> list[list[dict[str, Any]]]:
+    """Return the groups of clusters by level, the coarsest first; the root is none of them."""
+    levels, nodes = [], [child for child in tree.children if child.children]
+    while nodes:
+        levels.append([{"name": node.name, "clusters": list(node.clusters)} for node in nodes])
+        nodes = [child for node in nodes for child in node.children if child.children]
+    return levels
+
+
 def file_blocks(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the names of all files in blocks, with links where the names alone do not suffice."""
-    n_images = len(run.assignments)
-    are_files, folder = run.has_images, common_folder(run)
-    for start in range(0, n_images, FILES_PER_BLOCK):
-        size = min(FILES_PER_BLOCK, n_images - start)
-        paths, links = [], {}
-        for row, path in enumerate(real_paths(run.images.slice(start, size)), start):
-            relative = relative_path(path, folder).as_posix() if are_files else str(path)
-            shown = printable_path(relative)
-            paths.append(shown)
-            if are_files and (shown != relative or folder is None):
-                links[str(row)] = link_to(path, run.directory)
-        yield {"paths": paths, "links": links}
+    folder = common_folder(run)
+    for start in range(0, len(run.assignments), FILES_PER_BLOCK):
+        yield file_block(run, start, folder)
+
+
+def file_block(run: Run, start: int, folder: Path | None) -> dict[str, Any]:
+    """Return the names of the files of one block, below the folder of all images."""
+    are_files = run.has_images
+    size = min(FILES_PER_BLOCK, len(run.assignments) - start)
+    paths, links = [], {}
+    for row, path in enumerate(real_paths(run.images.slice(start, size)), start):
+        relative = relative_path(path, folder).as_posix() if are_files else str(path)
+        shown = printable_path(address_text(relative))
+        paths.append(shown)
+        if are_files and (shown != relative or folder is None):
+            links[str(row)] = None if is_elsewhere(path) else link_to(path, run.directory)
+    return {"paths": paths, "links": links}
 
 
 def thumbnail_blocks(
@@ -118,28 +136,34 @@ def unit_square(points: NDArray[Any]) -> NDArray[np.float32]:
     return scaled
 
 
-def _columns(run: Run) -> dict[str, NDArray[Any]]:
+def image_columns(run: Run) -> dict[str, NDArray[Any]]:
+    """Return cluster, second choice, both confidences and whether it is an outlier, per image."""
     table = run.assignments
-    columns: dict[str, NDArray[Any]] = {
-        "cluster": _two_bytes(table["cluster"], _set_aside(run)),
+    return {
+        "cluster": _two_bytes(table["cluster"], set_aside_number(run)),
         "second": _two_bytes(table["second_cluster"]),
         "confidence": _one_byte(table["confidence"]),
         "secondConfidence": _one_byte(table["second_confidence"]),
         "outlier": table["outlier"].to_numpy().astype(np.uint8),
     }
+
+
+def map_columns(run: Run) -> dict[str, NDArray[np.uint16]]:
+    """Return where the images lie on the map; nothing if there is none."""
     points = run.map()
-    if points is not None:
-        columns["x"], columns["y"] = np.rint(unit_square(points).T * _LARGEST).astype("<u2")
-    return columns
+    if points is None:
+        return {}
+    x, y = np.rint(unit_square(points).T * _LARGEST).astype("<u2")
+    return {"x": x, "y": y}
 
 
-def _names(run: Run) -> list[str | None]:
-    """Return names by number; merged clusters have left gaps."""
+def names_by_number(run: Run) -> list[str | None]:
+    """Return the names of clusters by number, and of images in none; merges have left gaps."""
     known = run.names_by_cluster
-    return [known.get(number) for number in range(_set_aside(run))] + ["Set aside"]
+    return [known.get(number) for number in range(set_aside_number(run))] + ["Set aside"]
 
 
-def _set_aside(run: Run) -> int:
+def set_aside_number(run: Run) -> int:
     """Return the number that images without a cluster have on the page."""
     return 1 + max(run.names_by_cluster, default=-1)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nouncut.errors import printable_path
+from nouncut.images.find import address_text, is_elsewhere
 from nouncut.runs.run import Run
 from nouncut.runs.tables import real_paths
 
@@ -111,8 +112,10 @@ def describe_images(run: Run, rows: Iterable[int]) -> dict[int, ShownImage]:
             row=row,
             path=path,
             content=content,
-            shown_path=printable_path(relative_path(path, folder)),
-            link=link_to(path, run.directory) if run.has_images else None,
+            shown_path=printable_path(address_text(relative_path(path, folder))),
+            link=link_to(path, run.directory)
+            if run.has_images and not is_elsewhere(path)
+            else None,
             n_identical=n_identical.get(content, 1),
             cluster=assigned["cluster"],
             name=assigned["name"] or "",
@@ -134,7 +137,9 @@ def distinct_images(images: Sequence[ShownImage], limit: int) -> list[ShownImage
 
 def common_folder(run: Run) -> Path | None:
     """Return the deepest folder that holds all images, if there are image files."""
-    return run.common_folder() if run.has_images else None
+    first = run.images["path"].slice(0, 1).to_pylist()
+    are_elsewhere = any(is_elsewhere(path or "") for path in first)
+    return run.common_folder() if run.has_images and not are_elsewhere else None
 
 
 def relative_path(path: Path, folder: Path | None) -> Path:

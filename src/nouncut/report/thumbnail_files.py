@@ -78,10 +78,9 @@ def remove_unusable(wanted: set[str], folder: Path, side: int, *, decode: bool) 
 def is_thumbnail(path: Path, side: int) -> bool:
     """Return whether a file is a small WebP image and nothing else."""
     try:
-        with open_inside(path, path.parent) as file:
-            content = file.read(side * side * _BYTES_PER_PIXEL + _BYTES_OF_HEADERS)
-            if file.read(1) or not _is_one_image(content):
-                return False
+        content = read_thumbnail(path, side)
+        if content is None:
+            return False
         with Image.open(BytesIO(content), formats=["WEBP"]) as image:
             image.load()
             return max(image.size) <= side
@@ -89,6 +88,14 @@ def is_thumbnail(path: Path, side: int) -> bool:
         return False
     except Exception:  # damaged files make Pillow's readers raise anything
         return False
+
+
+def read_thumbnail(path: Path, side: int) -> bytes | None:
+    """Return a thumbnail; None if the file holds anything else. It is not decoded."""
+    with open_inside(path, path.parent) as file:
+        content = file.read(side * side * _BYTES_PER_PIXEL + _BYTES_OF_HEADERS)
+        is_whole = not file.read(1)
+    return content if is_whole and _is_one_image(content) else None
 
 
 def _is_one_image(content: bytes) -> bool:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from nouncut.compute.files import atomic_file, explained_writing
 from nouncut.compute.progress import Progress
 from nouncut.images.thumbnails import Original, Thumbnail, make_thumbnails
@@ -13,6 +15,7 @@ from nouncut.report.page import Page, describe_run
 from nouncut.report.reasons import reasons_data
 from nouncut.report.render import render_page
 from nouncut.report.script_data import file_blocks, report_data, thumbnail_blocks
+from nouncut.report.shown_images import MAX_INLINE
 from nouncut.report.thumbnail_files import (
     THUMBNAILS,
     folders_beside,
@@ -97,6 +100,20 @@ def write_report(
             file.write(piece.encode("utf-8", "replace"))
         remove_left_behind(run.directory, began)
     return run.report
+
+
+def wanted_thumbnails(run: Run) -> dict[int, list[int]]:
+    """Return the rows of images whose thumbnails a report shows, by the side of a thumbnail.
+
+    Beyond those that the page holds, only as many as it could hold: they are made from images that
+    are not on this machine.
+    """
+    page = describe_run(run)
+    plan, n_images = page.plan, page.n_images
+    some = np.unique(np.linspace(0, n_images - 1, min(n_images, MAX_INLINE)).astype(int)).tolist()
+    wanted = {plan.small_side: some}
+    wanted[plan.side] = sorted({*wanted.get(plan.side, []), *page.shown_images()})
+    return wanted
 
 
 class _ThumbnailMaker:

@@ -28,7 +28,9 @@ const camera = (() => {
     top = limited(top, height / 2 - zoom * high, height / 2);
   }
 
-  function centreOn(x, y) {
+  // Puts a point of the unit square in the middle, at a zoom of no less than `least`.
+  function centreOn(x, y, least = zoom) {
+    zoom = limited(Math.max(zoom, least), 1, MAX_ZOOM);
     left = width / 2 - x * zoom * wide;
     top = height / 2 - y * zoom * high;
     clamp();
@@ -75,6 +77,7 @@ const camera = (() => {
     resize,
     zoomAt,
     pan,
+    centreOn,
     fit,
     show,
     view: () => ({ scaleX: zoom * wide, scaleY: zoom * high, left, top, width, height, zoom }),

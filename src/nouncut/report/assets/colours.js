@@ -33,13 +33,13 @@ const colours = (() => {
     return rgb(lightness + step, chroma, hue);
   }
 
-  function paintDots() {
-    for (const dot of document.querySelectorAll("[data-dot]")) {
+  function paintDots(box = document) {
+    for (const dot of box.querySelectorAll("[data-dot]")) {
       dot.style.backgroundColor = `rgb(${of(Number(dot.dataset.dot)).join(" ")})`;
     }
   }
 
-  theme.onChange(paintDots);
+  theme.onChange(() => paintDots());
   paintDots();
-  return { of };
+  return { of, paintDots };
 })();

@@ -1,7 +1,4 @@
 "use strict";
-// Map positions are whole numbers from 0 to this.
-const MAX_POSITION = 65535;
-
 // The data of all images, as script_data.py wrote it. File names are parsed on first use.
 const report = (() => {
   const NO_CLUSTER = 65535;
@@ -51,14 +48,26 @@ const report = (() => {
       : data.folder + data.separator + below;
   }
 
+  function sortedMembers() {
+    const doubt = confidence.map((value) => UNKNOWN - value);
+    const bySureness = counting.sort(counting.rows(doubt.length), doubt, UNKNOWN + 1).rows;
+    return counting.sort(bySureness, cluster, data.names.length);
+  }
+
   // The rows of a cluster, by descending confidence.
   function membersOf(number) {
-    if (!members) {
-      members = data.names.map(() => []);
-      for (let row = 0; row < data.nImages; row++) members[cluster[row]].push(row);
-      for (const rows of members) rows.sort((a, b) => confidence[b] - confidence[a] || a - b);
+    members ??= sortedMembers();
+    return members.rows.subarray(members.starts[number], members.starts[number + 1]);
+  }
+
+  // An image that the page shows as typical of a cluster, otherwise its surest one.
+  const typical = new Map();
+  function typicalOf(number) {
+    if (!typical.has(number)) {
+      const tile = document.querySelector(`#cluster-${number} .exemplars [data-row]`);
+      typical.set(number, tile ? Number(tile.dataset.row) : membersOf(number)[0]);
     }
-    return members[number];
+    return typical.get(number);
   }
 
   return {
@@ -68,6 +77,8 @@ const report = (() => {
     // By number; null where clusters were merged away. The last one is for images set aside.
     names: data.names,
     setAside: data.setAside,
+    // Groups of clusters: levels, the coarsest first, of groups with a name and their clusters.
+    tree: data.tree,
     renamed: new Set(data.renamed),
     thumbnailFolder: data.thumbnails,
     thumbnailsPerBlock: data.thumbnailsPerBlock,
@@ -84,29 +95,11 @@ const report = (() => {
     fullPath,
     link,
     membersOf,
+    typicalOf,
+    // To be called after `cluster` was changed in place.
+    clustersChanged: () => {
+      members = null;
+      typical.clear();
+    },
   };
 })();
-
-// Numbers and text as the page shows them.
-const format = {
-  number: (value) => value.toLocaleString("en"),
-  counted: (value, [one, many]) => `${value.toLocaleString("en")} ${value === 1 ? one : many}`,
-  // As in render.py: 0 % and 100 % only for exactly none and all.
-  percent(value) {
-    if (value === null) return "unknown";
-    if (value > 0 && value < 0.005) return "under 1\u00a0%";
-    if (value >= 0.995 && value < 1) return "over 99\u00a0%";
-    return `${Math.round(100 * value)}\u00a0%`;
-  },
-  // Lower case, without accents.
-  searchable: (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(),
-};
-
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}

@@ -67,7 +67,7 @@ const gallery = (() => {
     const rows = report.membersOf(number);
     box.allRows = rows;
     if (report.hasImages) box.stopFilling = thumbnails.fill(box, rows);
-    else box.append(...rows.map(listed));
+    else box.append(...Array.from(rows, listed));
   }
 
   document.addEventListener("click", (event) => {

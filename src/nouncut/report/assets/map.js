@@ -1,23 +1,26 @@
 "use strict";
-// The map: drawing, pointers, tools and keys.
+// The map: drawing, hovering and keys.
 const map = (() => {
   const frame = document.getElementById("map-frame");
-  if (!frame || !points.n) return { redraw() {}, showCluster() {}, cancel: () => false };
+  const nothing = () => {};
+  if (!frame || !points.n) {
+    return {
+      redraw: nothing, refresh: nothing, showCluster: nothing, showRow: nothing, ring: nothing,
+      onOpen: nothing, onHover: nothing, cancel: () => false,
+    };
+  }
   const canvas = document.getElementById("map-canvas");
   const context = canvas.getContext("2d", { alpha: false });
-  const card = document.getElementById("map-card");
-  const tools = [...frame.querySelectorAll("[data-tool]")];
-  const pointers = new Map();
-  let tool = "pan";
-  let drag = null;
-  let line = null;
+  const hoverListeners = [];
+  let open = openLightbox;
   let hovered = -1;
+  // A row that something outside the map points at.
+  let ringed = -1;
   let highlighted = null;
   let density = 1;
   let ink = "";
   let halo = "";
   let isWaiting = false;
-  let ownsWheel = false;
   let opening = 0;
 
   // Drawing
@@ -44,11 +47,11 @@ const map = (() => {
     context.setTransform(1, 0, 0, 1, 0, 0);
     points.draw(context, view, density, radius(view), mask);
     context.setTransform(density, 0, 0, density, 0, 0);
-    photos.draw(context, view, mask, redraw);
-    const found = selection.rows().length ? null : highlighted;
-    labels.draw(context, view, ink, halo, found, (cluster) => photos.typical(cluster, view, redraw));
-    if (hovered >= 0) drawRing(view);
-    if (line) drawLine();
+    const boxes = photos.draw(context, view, mask, redraw);
+    const imageOf = (cluster) => photos.typical(cluster, view, redraw);
+    labels.draw(context, view, ink, halo, highlighted, boxes, imageOf);
+    for (const row of new Set([ringed, hovered])) if (row >= 0) drawRing(view, row);
+    if (hand.line()) drawLine(hand.line());
     frame.dataset.zoom = view.zoom.toFixed(2);
   }
 
@@ -58,16 +61,18 @@ const map = (() => {
     requestAnimationFrame(draw);
   }
 
-  function drawRing(view) {
-    const [x, y] = points.position(view, hovered);
+  // A dark ring within a light one, which is visible on dots and on thumbnails.
+  function drawRing(view, row) {
     context.beginPath();
-    context.arc(x, y, radius(view) + 3, 0, 2 * Math.PI);
-    context.lineWidth = 2;
-    context.strokeStyle = ink;
-    context.stroke();
+    context.arc(...points.position(view, row), radius(view) + 4, 0, 2 * Math.PI);
+    for (const [width, colour] of [[6, halo], [2.5, ink]]) {
+      context.lineWidth = width;
+      context.strokeStyle = colour;
+      context.stroke();
+    }
   }
 
-  function drawLine() {
+  function drawLine(line) {
     context.beginPath();
     for (const [x, y] of line) context.lineTo(x, y);
     context.closePath();
@@ -91,8 +96,16 @@ const map = (() => {
 
   // After each move. While the whole map is visible, one finger scrolls the page.
   function moved() {
-    canvas.classList.toggle("is-fitted", camera.isFitted() && tool === "pan");
+    canvas.classList.toggle("is-fitted", camera.isFitted() && hand.tool() === "pan");
     hover(-1);
+    redraw();
+  }
+
+  // To be called after clusters, names, the tree or confidences have changed in place.
+  function refresh() {
+    points.repaint();
+    labels.refresh();
+    mapCard.show(hovered);
     redraw();
   }
 
@@ -101,139 +114,55 @@ const map = (() => {
   function hover(row, x, y) {
     if (row !== hovered) {
       hovered = row;
-      card.hidden = row < 0;
-      if (row >= 0) fillCard(row);
+      mapCard.show(row);
+      if (row >= 0) canvas.setAttribute("aria-valuetext", report.fileName(row));
       redraw();
+      for (const listener of hoverListeners) listener(row);
     }
-    if (row >= 0) placeCard(x, y);
-  }
-
-  function fillCard(row) {
-    const address = thumbnails.source(row);
-    const image = card.querySelector("img");
-    image.hidden = !address;
-    if (address) image.src = address;
-    card.querySelector(".map-card-name").textContent = report.fileName(row);
-    card.querySelector(".map-card-cluster").textContent = report.names[report.cluster[row]];
-    card.querySelector(".dot").style.backgroundColor =
-      `rgb(${colours.of(report.cluster[row]).join(" ")})`;
-    canvas.setAttribute("aria-valuetext", report.fileName(row));
-  }
-
-  function placeCard(x, y) {
-    const { width, height } = camera.view();
-    const [wide, high] = [card.offsetWidth, card.offsetHeight];
-    const left = x + 18 + wide < width ? x + 18 : x - 18 - wide;
-    const top = Math.min(height - high - 8, Math.max(8, y - high / 2));
-    card.style.transform = `translate(${Math.max(8, left)}px, ${top}px)`;
+    if (row >= 0) mapCard.place(x, y);
   }
 
   function nearest(x, y, within = 14) {
     return points.at(camera.view(), x, y, within, highlighted?.mask);
   }
 
-  function openAt(row) {
+  function openLightbox(row) {
     const rows = report.membersOf(report.cluster[row]);
-    hover(-1);
     lightbox.open(rows, rows.indexOf(row));
   }
 
-  // Pointers
-
-  const positionOf = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
-
-  function start(event) {
-    if (event.button) return;
-    const [x, y] = positionOf(event);
-    pointers.set(event.pointerId, [x, y]);
-    canvas.setPointerCapture(event.pointerId);
-    if (pointers.size === 2) {
-      drag = line = null;
-      return;
-    }
-    const kind = event.shiftKey && tool === "pan" ? "lasso" : tool;
-    drag = { kind, x, y, startX: x, startY: y, isMoved: false };
-    if (kind !== "pan") line = [[x, y]];
+  function openAt(row) {
+    hover(-1);
+    open(row);
   }
 
-  function move(event) {
-    const [x, y] = positionOf(event);
-    if (event.movementX || event.movementY || event.pointerType !== "mouse") ownsWheel = true;
-    if (pointers.size === 2 && pointers.has(event.pointerId)) {
-      pinch(event.pointerId, x, y);
-      return;
-    }
-    if (!drag) {
-      if (event.pointerType !== "touch") hover(tool === "pan" ? nearest(x, y) : -1, x, y);
-      return;
-    }
-    if (Math.hypot(x - drag.startX, y - drag.startY) > 4) drag.isMoved = true;
-    if (!drag.isMoved) return;
-    if (drag.kind === "pan") {
-      camera.pan(x - drag.x, y - drag.y);
-      canvas.classList.add("is-dragged");
+  // Waits for a second click, which would zoom instead.
+  function click(x, y, delay, isSelecting) {
+    const row = nearest(x, y);
+    clearTimeout(opening);
+    if (row >= 0) opening = setTimeout(openAt, delay, row);
+    else if (isSelecting) selection.clear();
+  }
+
+  const hand = gestures(canvas, [...frame.querySelectorAll("[data-tool]")], {
+    click,
+    redraw,
+    cancelClick: () => clearTimeout(opening),
+    toolChanged: moved,
+    hover: (x, y) => hover(nearest(x, y), x, y),
+    leave: () => hover(-1),
+    select: (line, change) => selection.set(points.inside(camera.view(), line), change),
+    pan: (byX, byY) => {
+      camera.pan(byX, byY);
       moved();
-    } else if (drag.kind === "lasso") {
-      line.push([x, y]);
-    } else {
-      line = [[drag.startX, drag.startY], [x, drag.startY], [x, y], [drag.startX, y]];
-    }
-    [drag.x, drag.y] = [x, y];
-    redraw();
-  }
+    },
+    zoomAt: (x, y, factor) => {
+      camera.zoomAt(x, y, factor);
+      moved();
+    },
+  });
 
-  function pinch(id, x, y) {
-    const [other] = [...pointers].filter(([number]) => number !== id).map(([, position]) => position);
-    const [oldX, oldY] = pointers.get(id);
-    const before = Math.hypot(oldX - other[0], oldY - other[1]);
-    const after = Math.hypot(x - other[0], y - other[1]);
-    camera.pan((x - oldX) / 2, (y - oldY) / 2);
-    if (before > 0) camera.zoomAt((x + other[0]) / 2, (y + other[1]) / 2, after / before);
-    pointers.set(id, [x, y]);
-    moved();
-  }
-
-  function end(event) {
-    pointers.delete(event.pointerId);
-    canvas.classList.remove("is-dragged");
-    if (!drag) return;
-    const [{ kind, isMoved }, [x, y]] = [drag, positionOf(event)];
-    drag = null;
-    if (isMoved && kind !== "pan" && line?.length > 2) {
-      selection.set(points.inside(camera.view(), line));
-    } else if (!isMoved && event.type === "pointerup") {
-      const row = nearest(x, y);
-      // Wait for a second click, which would zoom instead.
-      clearTimeout(opening);
-      if (row >= 0) opening = setTimeout(openAt, event.pointerType === "mouse" ? 220 : 0, row);
-      else if (kind !== "pan") selection.clear();
-    }
-    line = null;
-    redraw();
-  }
-
-  function wheel(event) {
-    // If the map comes under the pointer while the page scrolls, the page keeps scrolling.
-    if (!ownsWheel && !event.ctrlKey) return;
-    if (event.deltaY > 0 && camera.isFitted() && !event.ctrlKey) return;
-    event.preventDefault();
-    const lines = event.deltaMode === 1 ? 33 : 1;
-    const by = Math.max(-240, Math.min(240, event.deltaY * lines));
-    camera.zoomAt(...positionOf(event), Math.exp(-by * (event.ctrlKey ? 0.01 : 0.0022)));
-    moved();
-  }
-
-  // Tools and keys
-
-  function choose(name) {
-    tool = name;
-    canvas.dataset.tool = name;
-    for (const button of tools) button.setAttribute("aria-pressed", button.dataset.tool === name);
-    moved();
-  }
+  // Buttons and keys
 
   function zoom(factor) {
     const { width, height } = camera.view();
@@ -277,38 +206,41 @@ const map = (() => {
 
   // Escape ends drawing, selection and tool; returns whether there was anything to end.
   function cancel() {
-    const had = line || selection.rows().length || tool !== "pan";
-    [drag, line] = [null, null];
+    const hadSelection = selection.rows().length > 0;
+    const had = hand.cancel() || hadSelection;
     selection.clear();
-    if (tool !== "pan") choose("pan");
-    redraw();
-    return Boolean(had);
+    moved();
+    return had;
   }
 
   function showCluster(number) {
-    camera.show(...labels.boundsOf(number));
+    if (!report.membersOf(number).length) return;
+    camera.show(...regions.boundsOf(number));
     moved();
     document.getElementById("map").scrollIntoView();
     canvas.focus({ preventScroll: true });
   }
 
-  canvas.addEventListener("pointerdown", start);
-  canvas.addEventListener("pointermove", move);
-  canvas.addEventListener("pointerup", end);
-  canvas.addEventListener("pointercancel", end);
-  canvas.addEventListener("pointerleave", () => {
-    ownsWheel = false;
-    if (!drag) hover(-1);
-  });
-  canvas.addEventListener("wheel", wheel, { passive: false });
-  canvas.addEventListener("dblclick", (event) => {
-    clearTimeout(opening);
-    camera.zoomAt(...positionOf(event), event.shiftKey ? 0.5 : 2);
-    moved();
-  });
+  function ring(row) {
+    ringed = row;
+    redraw();
+  }
+
+  // Moves the map until a dot is in view, near enough to have its thumbnail, and rings it.
+  function showRow(row) {
+    const view = camera.view();
+    const [x, y] = points.position(view, row);
+    const isVisible = x > 24 && y > 24 && x < view.width - 24 && y < view.height - 24;
+    const least = photos.zoomWithSpace(view);
+    if (!isVisible || view.zoom < least) {
+      camera.centreOn(report.x[row] / MAX_POSITION, report.y[row] / MAX_POSITION, least);
+      moved();
+    }
+    ring(row);
+  }
+
   canvas.addEventListener("keydown", key);
   canvas.addEventListener("blur", () => hover(-1));
-  for (const button of tools) button.addEventListener("click", () => choose(button.dataset.tool));
   const press = (id, action) => document.getElementById(id).addEventListener("click", action);
   press("zoom-in", () => zoom(1.6));
   press("zoom-out", () => zoom(1 / 1.6));
@@ -325,7 +257,19 @@ const map = (() => {
   selection.onChange(redraw);
   readColours();
   resize();
-  choose("pan");
+  hand.choose("pan");
   new ResizeObserver(resize).observe(canvas);
-  return { redraw, showCluster, cancel };
+  return {
+    redraw,
+    refresh,
+    showCluster,
+    showRow,
+    ring,
+    ringed: () => ringed,
+    cancel,
+    // What a click on a dot does, instead of opening the lightbox.
+    onOpen: (listener) => { open = listener; },
+    // Called with the row under the pointer, or -1.
+    onHover: (listener) => hoverListeners.push(listener),
+  };
 })();

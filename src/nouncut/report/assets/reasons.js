@@ -1,11 +1,11 @@
 "use strict";
 // Why an image is in its cluster: similar images and words, for it and for the second choice.
 const reasons = (() => {
-  let data = null;
+  let ofPage = null;
 
-  function found(row) {
-    data ??= JSON.parse(document.getElementById("reasons-data").textContent);
-    return data.images[row];
+  function dataOfPage() {
+    ofPage ??= JSON.parse(document.getElementById("reasons-data").textContent);
+    return ofPage;
   }
 
   function part(title, rows, words) {
@@ -14,8 +14,7 @@ const reasons = (() => {
     const parts = [element("p", { class: "reasons-title", dir: "auto" }, ...title)];
     if (rows.length) parts.push(strip);
     if (words.length) {
-      const list = words.map((word) => data.words[word]).join(", ");
-      parts.push(element("p", { class: "reasons-words", dir: "auto" }, `Words: ${list}`));
+      parts.push(element("p", { class: "reasons-words", dir: "auto" }, `Words: ${words.join(", ")}`));
     }
     return parts;
   }
@@ -23,11 +22,11 @@ const reasons = (() => {
   const name = (number) =>
     element("span", { "data-cluster-name": number }, report.names[number]);
 
-  function show(row) {
-    const known = found(row);
-    if (!known) return [];
-    const [near, words, nearSecond, wordsSecond] = known;
-    if (report.cluster[row] === report.setAside) return [];
+  function show(row, data = dataOfPage()) {
+    const known = data.images[row];
+    if (!known || report.cluster[row] === report.setAside) return [];
+    const [near, words, nearSecond, wordsSecond] = known.map((list, place) =>
+      (place % 2 ? list.map((word) => data.words[word]) : list));
     const parts = part(["Most alike in ", name(report.cluster[row])], near, words);
     const second = report.second(row);
     if (second !== null) {

@@ -4,11 +4,22 @@ const selection = (() => {
   const panel = document.getElementById("selection");
   const strip = document.getElementById("selection-strip");
   const listeners = [];
-  let rows = [];
+  let rows = new Uint32Array(0);
+  // One byte per image, 1 if it is selected; null without a selection.
+  let mask = null;
   let stopFilling = () => {};
 
-  function set(chosen) {
-    rows = [...chosen].sort((a, b) => report.cluster[a] - report.cluster[b] || a - b);
+  function maskOf(chosen, { isMore, isLess }) {
+    const found = (isMore || isLess) && mask ? mask.slice() : new Uint8Array(report.nImages);
+    for (let i = 0; i < chosen.length; i++) found[chosen[i]] = isLess ? 0 : 1;
+    return found;
+  }
+
+  // Selects rows, or adds them to those selected (`isMore`), or takes them out (`isLess`).
+  function set(chosen, change = {}) {
+    const next = maskOf(chosen, change);
+    rows = counting.sort(counting.where(next), report.cluster, report.names.length).rows;
+    mask = rows.length ? next : null;
     stopFilling();
     panel.hidden = rows.length === 0;
     document.getElementById("selection-count").textContent =
@@ -19,23 +30,16 @@ const selection = (() => {
     for (const listener of listeners) listener();
   }
 
-  function mask() {
-    if (!rows.length) return null;
-    const found = new Uint8Array(report.nImages);
-    for (const row of rows) found[row] = 1;
-    return found;
-  }
-
   if (panel) {
     document.getElementById("selection-clear").addEventListener("click", () => set([]));
     const copy = document.getElementById("selection-copy");
     copy.addEventListener("click", () => {
-      clipboard.copyFrom(copy, `${rows.map(report.fullPath).join("\n")}\n`);
+      clipboard.copyFrom(copy, `${Array.from(rows, report.fullPath).join("\n")}\n`);
     });
   }
   return {
     set,
-    mask,
+    mask: () => mask,
     rows: () => rows,
     clear: () => { if (rows.length) set([]); },
     onChange: (listener) => listeners.push(listener),

@@ -67,7 +67,7 @@ const thumbnails = (() => {
       watcher.disconnect();
       const part = rows.slice(next, next + AT_ONCE);
       next += part.length;
-      box.append(...part.map(tile));
+      box.append(...Array.from(part, tile));
       if (next < rows.length) watcher.observe(box.lastElementChild);
     }
     box.replaceChildren();
