@@ -38,6 +38,7 @@ def campaigns(scene: scenes.Scene) -> dict[str, tuple[int, Campaign]]:
     """Return every kind of attack: how many to try (of some: per file, or at most), and how."""
     return {
         "kills": (200, lambda folder, n: kill_attacks.attack_by_killing(folder, scene, n)),
+        "updates": (60, lambda folder, n: kill_attacks.attack_update(folder, scene, n)),
         "mutants": (2000, lambda folder, n: image_attacks.attack_with_mutants(folder, n)),
         "bombs": (1, lambda folder, n: image_attacks.attack_with_bombs(folder)),
         "run-bits": (40, lambda folder, n: runs_attacks.flipped_bits(folder, n)),

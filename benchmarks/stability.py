@@ -27,8 +27,7 @@ from nouncut.images.find import scan_images
 from nouncut.runs.cluster import make_run
 from nouncut.runs.editing import edit_run, plan_rename
 from nouncut.runs.job import Job
-from nouncut.runs.matching import run_identities
-from nouncut.runs.run import Run
+from nouncut.runs.run import Run, run_identities
 from nouncut.runs.settings import Settings
 from nouncut.store.store import FeatureStore
 

@@ -115,7 +115,7 @@ def test_the_objective_does_not_rise(small_data, prompt_graphs):
 def test_rounds_that_are_left_out_would_not_have_changed_the_weights(graphs_of, monkeypatch, name):
     graphs, k = graphs_of(name), SETS[name]["n_clusters"]
     short = spectral_diffusion(graphs, k, random_state=0)[1]
-    monkeypatch.setattr(spectral_module, "_relative_shift", lambda *_: np.inf)
+    monkeypatch.setattr(spectral_module._StackProblem, "shift", lambda *_: np.inf)
     long = spectral_diffusion(graphs, k, DiffusionOptions(max_iter=8), random_state=0)[1]
     assert len(short.objective) < len(long.objective)
     np.testing.assert_allclose(short.weights, long.weights, atol=2e-3)

@@ -60,6 +60,18 @@ def test_edits_without_their_images_are_dropped_and_told(small_run, carry):
         carried.warn()
 
 
+def test_groups_stay_apart_unless_a_new_run_has_them_as_one(small_run, carry):
+    small_run.keep_apart([0, 2])
+    small_run.keep_apart([0, 1])
+    labels = np.array([2, 1, 1])[small_run.computed.labels]
+    carried, groups = carry(labels=np.concatenate([labels[:-1], [0]]))
+    assert groups.apart == {frozenset({1, 2})}
+    assert (len(carried.kept), carried.dropped) == (2, [])
+    carried, groups = carry(labels=np.minimum(small_run.computed.labels, 1) * 0)
+    assert groups.apart == set()
+    assert len(carried.dropped) == 2
+
+
 def test_groups_that_a_new_run_has_as_one_need_no_merge(small_run, carry):
     small_run.merge([0, 1])
     labels = np.where(small_run.computed.labels == 2, 1, 0)

@@ -13,7 +13,7 @@ import pytest
 
 from nouncut.errors import InputError, OutputError
 from nouncut.runs.check import check_run
-from nouncut.runs.edit_log import EDITS
+from nouncut.runs.edit_log import EDITS, LogFile, rename_entry
 from nouncut.runs.run import open_run
 from nouncut.runs.writer import RunWriter
 
@@ -53,6 +53,28 @@ def test_a_log_cut_anywhere_opens_with_the_first_edits(edited):
         assert texts(run) == every[:n]
         seen.add(n)
     assert seen == {0, 1, 2, 3, 4}
+
+
+def test_lines_are_understood_once(edited):
+    ours, theirs = (LogFile(edited.directory, edited.manifest) for _ in range(2))
+    known = ours.read().edits
+    assert texts(edited) == [one.text for one in known]
+    assert ours.read().edits[-1] is known[-1]
+    # Another writer's edits are read, and the others stay the same objects.
+    theirs.append(plan := lambda edits: rename_entry({2: f"name {len(edits)}"}))
+    found = ours.append(plan).edits
+    assert found[:4] == known
+    assert [one.edit["names"][2] for one in found[4:]] == ["name 4", "name 5"]
+    assert ours.read().edits == found
+    assert [one.text for one in open_run(edited.directory).edits] == [one.text for one in found]
+    # A log that was shortened by hand is read from the start.
+    path = edited.directory / EDITS
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    assert [one.text for one in ours.read().edits] == texts(edited)[:2]
+    path.unlink()
+    assert ours.read().edits == ()
+    ours.append(plan)
+    assert len(open_run(edited.directory).edits) == len(ours.read().edits) == 1
 
 
 @pytest.mark.parametrize("lost", [1, 30, 10_000])

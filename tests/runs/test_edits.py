@@ -5,14 +5,25 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nouncut.errors import InputError, ParameterError
-from nouncut.runs.edit_log import EDITS
-from nouncut.runs.edits import EditedGroups, checked_edit, plain_edit, replay, undo_stacks
+from nouncut.runs.edit_log import EDITS, LoggedEdit
+from nouncut.runs.editing import edit_run, plan_split
+from nouncut.runs.edits import (
+    EditedGroups,
+    Replay,
+    checked_edit,
+    plain_edit,
+    replay,
+    undo_stacks,
+)
+from nouncut.runs.grown_edits import Arrivals, grow_edits
 from nouncut.runs.run import open_run
+from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
 from nouncut.runs.writer import RunContents, RunWriter
 
 N_IMAGES, N_CLUSTERS = 12, 4
@@ -31,6 +42,8 @@ def state(groups):
         groups.successors,
         groups.by_hand.tolist(),
         groups.given,
+        groups.apart,
+        groups.found,
     )
 
 
@@ -44,21 +57,23 @@ def sequences(draw):
         rows = np.array(sorted(draw(st.sets(st.integers(0, N_IMAGES - 1), min_size=1))))
         numbers = st.sampled_from(sorted(groups.names)) if groups.names else st.nothing()
         large = [n for n in groups.names if len(groups.rows(n)) > 1]
-        kinds = ["group", "set aside"] + ["undo"] * bool(done) + ["redo"] * bool(undone)
+        kinds = ["group", "found", "set aside"] + ["undo"] * bool(done) + ["redo"] * bool(undone)
         kinds += ["rename", "move"] * bool(groups.names) + ["split"] * bool(large)
-        kinds += ["merge"] * (len(groups.names) > 1)
+        kinds += ["merge", "apart"] * (len(groups.names) > 1)
         kind = draw(st.sampled_from(kinds))
         edit = {"kind": kind}
         if kind == "rename":
             edit["names"] = draw(st.dictionaries(numbers, st.text("ab", min_size=1), min_size=1))
         elif kind == "merge":
             edit["clusters"] = draw(st.lists(numbers, min_size=2, unique=True))
+        elif kind == "apart":
+            edit["clusters"] = draw(st.lists(numbers, min_size=2, max_size=2, unique=True))
         elif kind == "split":
             edit["cluster"] = draw(st.sampled_from(large))
             inside = groups.rows(edit["cluster"])
             cut = draw(st.integers(1, len(inside) - 1))
             edit["parts"] = [{"name": "part", "rows": inside[:cut]}]
-        elif kind == "group":
+        elif kind in ("group", "found"):
             edit["parts"] = [{"name": "new", "rows": rows}]
         elif kind in ("move", "set aside"):
             edit["rows"] = rows
@@ -81,13 +96,76 @@ def test_any_sequence_of_edits_undone_gives_the_first_state(edits):
 
 
 @settings(deadline=None)
+@given(sequences(), st.data())
+def test_going_on_from_an_earlier_state_gives_the_same_groups(edits, data):
+    logged = [LoggedEdit(edit, "", "", 0) for edit in edits]
+    replayed = Replay(computed())
+    for length in data.draw(st.lists(st.integers(0, len(edits)))):
+        expected = state(replay(computed(), edits[:length]))
+        assert state(replayed(logged[:length])) == expected
+        # Another log with the same edits has nothing in common with this one.
+        others = [LoggedEdit(edit, "", "", 0) for edit in edits[:length]]
+        assert state(replayed(others)) == expected
+
+
+@settings(deadline=None)
 @given(sequences())
 def test_groups_are_consistent_after_any_edits(edits):
     groups = replay(computed(), edits)
     assert set(groups.labels.tolist()) - {-1} == set(groups.names)
-    assert groups.given <= set(groups.names)
+    assert groups.given | groups.found <= set(groups.names)
+    assert all(len(pair) == 2 and pair <= set(groups.names) for pair in groups.apart)
     assert max(groups.names, default=-1) < groups.next_number
     assert np.all(groups.by_hand[groups.labels < 0])
+
+
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory):
+    """Return a run of the images and clusters of `computed`."""
+    rows = [{"path": f"/{n}", "cluster": c, "name": f"name {c}"} for n, c in enumerate(LABELS)]
+    clusters = [
+        {"cluster": c, "name": f"name {c}", "size": 3, "exemplars": [], "borderline": []}
+        for c in range(N_CLUSTERS)
+    ]
+    contents = RunContents(
+        {},
+        pa.Table.from_pylist([row | {"outlier": False} for row in rows], ASSIGNMENTS_SCHEMA),
+        pa.Table.from_pylist(clusters, CLUSTERS_SCHEMA),
+        images_table([row["path"] for row in rows]),
+        {"features": np.random.default_rng(0).normal(size=(N_IMAGES, 3)).astype(np.float32)},
+    )
+    with RunWriter(tmp_path_factory.mktemp("plain") / "run") as writer:
+        return writer.finish(contents)
+
+
+@settings(deadline=None)
+@given(sequences(), st.data())
+def test_edits_grow_with_new_images_and_without_those_that_are_gone(plain_run, edits, data):
+    run = plain_run.with_edits(tuple(LoggedEdit(edit, "", "text", 0) for edit in edits))
+    kept = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=12, max_size=12)))
+    labels = np.array(data.draw(st.lists(st.integers(0, N_CLUSTERS - 1), max_size=5)), dtype=int)
+    features = np.random.default_rng(1).normal(size=(len(labels), 3))
+    originals = np.full(len(labels), -1)
+    grown = grow_edits(run, kept, Arrivals(labels, features, originals))
+    # Images that are still there are where they were, under the same numbers and names.
+    before, after = run.groups, grown.groups.without_empty()
+    assert after.labels[: len(kept)].tolist() == before.labels[kept].tolist()
+    for number in set(before.labels[kept].tolist()) - {-1}:
+        assert after.names[number] == before.names[number]
+        assert (number in after.given) == (number in before.given)
+    assert after.next_number == before.next_number
+    # The log that is written gives these groups, and can be undone edit by edit.
+    start = np.concatenate([LABELS[kept], labels]).astype(np.intp)
+    first = EditedGroups.computed(start, [f"name {c}" for c in range(N_CLUSTERS)])
+    log = [checked_edit(plain_edit(one.edit), len(start)) for one in grown.kept]
+    assert state(replay(first, log)) == state(after)
+    undone = replay(first, [*log, *[{"kind": "undo"}] * len(log)])
+    assert undone.labels.tolist() == start.tolist()
+    # A second image like it goes where the first went.
+    if len(labels):
+        twice = Arrivals(*(np.repeat(part, 2, axis=0) for part in (labels, features, originals)))
+        found = grow_edits(run, kept, twice).groups.labels[len(kept) :].tolist()
+        assert found[::2] == found[1::2] == after.labels[len(kept) :].tolist()
 
 
 @settings(deadline=None)
@@ -132,10 +210,12 @@ def test_what_is_no_edit_is_refused(edit):
     [
         {"kind": "merge", "clusters": [0, 9]},
         {"kind": "merge", "clusters": [0]},
+        {"kind": "apart", "clusters": [0]},
+        {"kind": "apart", "clusters": [0, 1, 2]},
+        {"kind": "apart", "clusters": [0, 9]},
         {"kind": "rename", "names": {9: "x"}},
         {"kind": "move", "rows": np.array([0]), "to": 9},
         {"kind": "split", "cluster": 1, "parts": [{"name": "a", "rows": np.array([0])}]},
-        {"kind": "split", "cluster": 1, "parts": [{"name": "a", "rows": np.array([1, 5, 9])}]},
     ],
 )
 def test_what_does_not_fit_the_groups_is_refused(edit):
@@ -153,6 +233,7 @@ verbs = st.one_of(
     ),
     st.tuples(st.just("set_aside"), st.lists(st.integers(0, 23), min_size=1)),
     st.tuples(st.just("split"), st.integers(0, 5), st.integers(2, 3)),
+    st.tuples(st.just("keep_apart"), st.lists(st.integers(0, 5), min_size=2, max_size=2)),
     st.tuples(st.sampled_from(["undo", "redo"])),
 )
 
@@ -200,6 +281,22 @@ def test_a_merge_keeps_the_first_group(small_run):
         if (was["cluster"], was["second_cluster"]) == (2, 0):
             assert row["confidence"] == pytest.approx(was["confidence"] + was["second_confidence"])
             assert row["second_cluster"] is row["second_name"] is row["second_confidence"] is None
+
+
+def test_groups_are_kept_apart_until_they_are_merged(small_run):
+    done = small_run.keep_apart([0, 2])
+    assert (done.n_images, small_run.groups.apart) == (0, {frozenset({0, 2})})
+    assert np.array_equal(small_run.labels, small_run.computed.labels)
+    with pytest.raises(InputError, match="apart already"):
+        small_run.keep_apart([2, 0])
+    with pytest.raises(InputError, match="two different"):
+        small_run.keep_apart([1, 1])
+    small_run.merge([1, 2])
+    assert small_run.groups.apart == {frozenset({0, 1})}
+    small_run.merge([0, 1])
+    assert small_run.groups.apart == set()
+    small_run.undo()
+    assert open_run(small_run.directory).groups.apart == {frozenset({0, 1})}
 
 
 def test_groups_by_name_and_several_at_once(small_run):
@@ -261,6 +358,16 @@ def test_a_split_follows_the_graph(make_run, tmp_path):
         run.split(3, 1000)
 
 
+def test_parts_of_a_group_get_the_names_that_are_given(small_run):
+    text = "is the name of group 1 already"
+    with pytest.raises(InputError, match=text):
+        edit_run(small_run, plan_split(0, 3, ["first", small_run.names[1]]))
+    edits = edit_run(small_run, plan_split(0, 3, ["ignored", None, "third"]))
+    run = small_run.with_edits(edits)
+    assert run.names_by_cluster[0] == small_run.names[0]
+    assert [run.names_by_cluster[n] for n in (3, 4)] == [f"{small_run.names[0]} 2", "third"]
+
+
 def test_two_groups_cannot_have_one_name(small_run):
     first = small_run.names[0]
     with pytest.raises(InputError, match=r"name of group 0 already.*merge groups 0 and 2"):
@@ -308,3 +415,16 @@ def test_a_run_without_a_graph_can_be_edited(tmp_path, make_run):
     assert run.clusters["cohesion"].to_pylist()[0] is None
     with pytest.raises(InputError, match="no array"):
         run.split(0, 2)
+
+
+def test_parts_may_have_lost_their_images_but_not_their_numbers():
+    gone = {"name": "a", "rows": np.empty(0, dtype=np.intp)}
+    every = {"name": "b", "rows": np.array([1, 5, 9])}
+    edits = [{"kind": "split", "cluster": 1, "parts": [gone, every]}]
+    # The rest of the group is gone as well, and may get images again.
+    edits.append({"kind": "merge", "clusters": [1, 2]})
+    checked = [checked_edit(plain_edit(edit), N_IMAGES) for edit in edits]
+    groups = replay(computed(), checked)
+    assert groups.names == {0: "name 0", 1: "name 1", 3: "name 3", 5: "b"}
+    assert np.flatnonzero(groups.labels == 1).tolist() == [2, 6, 10]
+    assert groups.next_number == 6

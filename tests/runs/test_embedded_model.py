@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nouncut import cluster_images, encode_images
+from nouncut import cluster_images, encode_images, predict_images, update_run
 from nouncut.cli.demo import demo_images
 from nouncut.models.choose import load_encoder
 from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
@@ -126,3 +126,26 @@ def test_words_that_it_does_not_know_are_named(scenes, tmp_path):
     )
     (warning,) = run.manifest["warnings"]
     assert "mini does not know Oatghurt, zwrtkx: " in warning
+
+
+@pytest.mark.parametrize("compare", ["looks", "words"])
+def test_new_images_are_placed_by_looks_and_by_words(tmp_path, compare):
+    photos, store = tmp_path / "photos", FeatureStore(tmp_path / "store")
+    photos.mkdir()
+
+    def draw(numbers):
+        for number in numbers:
+            pixels = np.random.default_rng(number).integers(0, 60, (32, 32, 3), dtype=np.uint8)
+            pixels[..., number % 3] += 150
+            Image.fromarray(pixels).save(photos / f"{number:02}.png")
+
+    draw(range(15))
+    words = ("red", "green", "blue", "cat", "dog")
+    options = {"model": "mini", "vocabulary": words, "compare": compare, "store": store}
+    run = cluster_images(photos, 3, output=tmp_path / "run", **options)
+    draw(range(15, 21))
+    found = predict_images(run, photos, store=store).table
+    assert found["cluster"].to_pylist()[:15] == run.labels.tolist()
+    after = update_run(run, store=store).run
+    assert after.labels.tolist() == found["cluster"].to_pylist()
+    assert len(set(after.labels[np.arange(21) % 3 == 0])) == 1

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from nouncut import cluster_images, open_run
@@ -15,7 +17,7 @@ from nouncut.compute.rows import unit_rows
 from nouncut.errors import InputError, ParameterError
 from nouncut.models.choose import load_encoder
 from nouncut.paper.synthetic import make_clip_like
-from nouncut.runs.search import Searcher, find_duplicates
+from nouncut.runs.search import Searcher, best_rows, find_duplicates
 from nouncut.store.store import FeatureStore
 
 N = 18
@@ -34,6 +36,19 @@ def features(tmp_path):
     data = make_clip_like(n_images=120, n_clusters=3, random_state=0)
     np.save(tmp_path / "clip.npy", data.features)
     return cluster_images(tmp_path / "clip.npy", 3, output=tmp_path / "features-run")
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=30),
+    st.sets(st.integers(0, 29)),
+    st.none() | st.integers(0, 35),
+)
+def test_the_best_rows_are_those_of_a_stable_sort(scores, chosen, n):
+    scores = np.array(scores, dtype=np.float32)
+    rows = np.array(sorted(chosen), dtype=np.intp)
+    rows = rows[rows < len(scores)]
+    expected = rows[np.argsort(-scores[rows], kind="stable")][:n]
+    assert best_rows(scores, rows, n).tolist() == expected.tolist()
 
 
 def renamed(run, *names, guess=False):

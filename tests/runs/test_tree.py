@@ -130,23 +130,23 @@ def test_names_that_a_person_gave_are_in_the_tree(run):
     assert "Rex zwrtkx" in parent.name
 
 
-class Edited:
-    """A run whose clusters were edited: one merged into another, some images set aside."""
-
-    def __init__(self, run):
-        self.manifest = run.manifest
-        self.clusters = run.clusters.slice(0, 7)
-        self.names = run.names[:7]
-        self.labels = np.where(run.labels == 7, 3, run.labels)
-        self.labels[:5] = -1
-        self.array, self.has_array, self.graph = run.array, run.has_array, run.graph
-
-
-def test_edited_clusters_get_a_tree_of_their_own(plain):
-    tree = run_tree(Edited(plain))
-    assert sorted(tree.clusters) == list(range(7))
-    assert tree.size == 235
-    assert len(tree.children) == 2
+def test_edits_do_not_move_groups_in_the_tree(plain):
+    before = {c: node for node in plain.tree.children for c in node.clusters}
+    sizes = np.bincount(plain.labels)
+    near = before[0].clusters[1]
+    plain.merge([0, near])
+    assert sorted(plain.tree.clusters) == sorted(set(range(8)) - {near})
+    rows = np.flatnonzero(plain.labels == 0)
+    plain.move(rows[:20].tolist(), "a few")
+    plain.set_aside(rows[20:25].tolist())
+    assert plain.tree.size == 235
+    assert len(plain.tree.children) == 2
+    (parent,) = (node for node in plain.tree.children if 0 in node.clusters)
+    assert set(parent.clusters) == {*before[0].clusters, 8} - {near}
+    assert parent.size == sizes[list(before[0].clusters)].sum() - 5
+    for _ in range(3):
+        plain.undo()
+    assert plain.tree == open_run(plain.directory).computed.tree
 
 
 @pytest.mark.parametrize(

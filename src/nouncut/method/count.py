@@ -31,7 +31,7 @@ from nouncut.method.search import search_neighbors
 # The eigenvectors of more clusters than this take longer than the rest of a run.
 MAX_CLUSTERS = 256
 # A cluster has at least this many images.
-_SMALLEST_CLUSTER = 5
+SMALLEST_CLUSTER = 5
 # More clusters are tried only if the best number is above half of this.
 _FIRST_LIMIT = 64
 # All numbers up to this are tried; larger ones in steps of 6 %.
@@ -155,7 +155,7 @@ def count_clusters(
         graph = _without_small_components(graph)
     else:
         max_clusters = min(max_clusters, len(eigenpairs.values))
-    largest = min(max_clusters, graph.shape[0] // _SMALLEST_CLUSTER)
+    largest = min(max_clusters, graph.shape[0] // SMALLEST_CLUSTER)
     if largest < 2:
         return ClusterCount(1, ((1, 0.0),), 0.0)
     solve = partial(
@@ -216,7 +216,7 @@ def _numbers_to_try(largest: int) -> NDArray[np.intp]:
 def _without_small_components(graph: csr_array) -> csr_array:
     """Drop the components that are too small for clusters; each would cost an eigenvector."""
     component = connected_components(graph, directed=False)[1]
-    kept = np.flatnonzero(np.bincount(component)[component] >= _SMALLEST_CLUSTER)
+    kept = np.flatnonzero(np.bincount(component)[component] >= SMALLEST_CLUSTER)
     return csr_array(graph[kept][:, kept])
 
 

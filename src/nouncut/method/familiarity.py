@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from nouncut.method.neighbors import kernel_neighbors
 
 # One similar image may be chance; clusters of a handful of images must still be familiar.
-_N_NEAREST = 5
+N_NEAREST = 5
 _SAMPLE_SIZE = 5000
-_SHARE_UNFAMILIAR = 0.05
+SHARE_UNFAMILIAR = 0.05
 
 
 def familiarity(
@@ -23,7 +23,7 @@ def familiarity(
     The cosines are the inner products of the rows: unit rows, or those of
     `Projection.cosine_rows`.
     """
-    cosines = _nearest_cosines(features, queries, _N_NEAREST, n_threads)
+    cosines = _nearest_cosines(features, queries, N_NEAREST, n_threads)
     return np.asarray(cosines.mean(axis=1))
 
 
@@ -34,8 +34,8 @@ def least_familiarity(features: NDArray[Any], *, n_threads: int = 1) -> float:
     """
     sample = features[:: -(-len(features) // _SAMPLE_SIZE)]
     # The nearest one is the image itself.
-    cosines = _nearest_cosines(features, sample, _N_NEAREST + 1, n_threads)[:, 1:]
-    return float(np.quantile(cosines.mean(axis=1), _SHARE_UNFAMILIAR)) if cosines.size else 0.0
+    cosines = _nearest_cosines(features, sample, N_NEAREST + 1, n_threads)[:, 1:]
+    return float(np.quantile(cosines.mean(axis=1), SHARE_UNFAMILIAR)) if cosines.size else 0.0
 
 
 def _nearest_cosines(

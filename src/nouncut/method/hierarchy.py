@@ -52,11 +52,19 @@ def join_clusters(
     mean `semantic` features agree. Both count alike: each is standardised over all pairs.
     """
     n_clusters = int(labels.max()) + 1
-    if n_clusters < 2:
+    sums = None if semantic is None else _sums_of_directions(semantic, labels, n_clusters)
+    return join_linked_clusters(cluster_edges(graph, labels), sums)
+
+
+def join_linked_clusters(
+    edges: NDArray[np.float64], sums: NDArray[np.float64] | None = None
+) -> Dendrogram:
+    """Join clusters, given the edges between them and the sums of their semantic directions."""
+    if len(edges) < 2:
         return Dendrogram(np.empty((0, 4)))
-    similarity = _standardised(_log_links(graph, labels))
-    if semantic is not None:
-        means = unit_rows(_sums_of_directions(semantic, labels, n_clusters))
+    similarity = _standardised(_log_links(edges))
+    if sums is not None:
+        means = unit_rows(sums)
         similarity = similarity + _standardised(means @ means.T)
     distance = similarity.max() - similarity
     np.fill_diagonal(distance, 0)
@@ -95,9 +103,8 @@ def nested_levels(tree: Dendrogram, counts: Sequence[int] | None = None) -> list
     return [tree.level(k) for k in wanted if 1 < k < tree.n_clusters]
 
 
-def _log_links(graph: csr_array, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+def _log_links(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the logarithm of the mean edge between clusters; none counts as half the smallest."""
-    edges = cluster_edges(graph, labels)
     volumes = np.maximum(edges.sum(axis=1), np.finfo(np.float64).tiny)
     links = edges / volumes / volumes[:, None]
     np.fill_diagonal(links, 0)

@@ -19,8 +19,8 @@ from nouncut.method.choices import Rounding
 _MAX_ROTATIONS = 100
 _KMEANS_RESTARTS = 10
 # Above this size pivots come from a sample, k-means starts once, and rotations end a bit earlier.
-_MANY_ENTRIES = 4_000_000
-_SAMPLED_PER_CLUSTER = 16
+MANY_ENTRIES = 4_000_000
+SAMPLED_PER_CLUSTER = 16
 # Labels of many images have settled when fewer than one in 200 changes.
 _SETTLED = 200
 # From this size on, Newton's iteration is faster than a singular value decomposition.
@@ -37,13 +37,13 @@ def assign_labels(
     """Turn leading eigenvectors (n_images, n_clusters) into cluster labels; 0 is the largest."""
     check_choice("assign_labels", method, get_args(Rounding))
     directions = unit_rows(vectors)
-    if method == "kmeans" and vectors.size <= _MANY_ENTRIES:
+    if method == "kmeans" and vectors.size <= MANY_ENTRIES:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RESTARTS, random_state=random_state)
         return order_by_size(_fit_kmeans(kmeans, directions))
-    rotation = _pivoted_rotation(vectors)
+    rotation = pivoted_rotation(vectors)
     if method == "discretize":
-        rotation = _discretizing_rotation(directions, rotation, n_threads)
-    labels = _nearest_axis(directions, rotation, n_threads)
+        rotation = discretizing_rotation(directions, rotation, n_threads)
+    labels = nearest_axis(directions, rotation, n_threads)
     if method == "kmeans":
         start = unit_rows(cluster_sums(directions, labels)).astype(directions.dtype)
         labels = _fit_kmeans(KMeans(len(start), init=start, n_init=1), directions)
@@ -107,17 +107,17 @@ def _fit_kmeans(kmeans: KMeans, directions: NDArray[Any]) -> NDArray[np.intp]:
         return np.asarray(kmeans.fit_predict(directions), np.intp)
 
 
-def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
+def pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
     """Return the rotation that takes one typical image of every cluster to an axis.
 
     Pivots are the longest rows, and images in the middle of a cluster have the longest rows. So we
     pivot on the rows themselves, not on their directions.
     """
     rows = vectors
-    if vectors.size > _MANY_ENTRIES:
+    if vectors.size > MANY_ENTRIES:
         # A sample that favours long rows contains typical images of every cluster too.
         lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-        size = min(len(vectors), _SAMPLED_PER_CLUSTER * vectors.shape[1])
+        size = min(len(vectors), SAMPLED_PER_CLUSTER * vectors.shape[1])
         chosen = np.random.default_rng(0).choice(
             len(vectors), size, replace=False, p=lengths / lengths.sum()
         )
@@ -127,14 +127,14 @@ def _pivoted_rotation(vectors: NDArray[Any]) -> NDArray[Any]:
         return _nearest_rotation(rows[pivots].T.astype(np.float64))
 
 
-def _discretizing_rotation(
+def discretizing_rotation(
     directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
 ) -> NDArray[Any]:
     """Alternate between the nearest indicator matrix and the nearest rotation to it."""
     labels = np.full(len(directions), -1)
-    n_unsettled = len(labels) // _SETTLED if directions.size > _MANY_ENTRIES else 0
+    n_unsettled = len(labels) // _SETTLED if directions.size > MANY_ENTRIES else 0
     for _ in range(_MAX_ROTATIONS):
-        before, labels = labels, _nearest_axis(directions, rotation, n_threads)
+        before, labels = labels, nearest_axis(directions, rotation, n_threads)
         if np.count_nonzero(labels != before) <= n_unsettled:
             break
         with blas_threads(1):
@@ -142,7 +142,7 @@ def _discretizing_rotation(
     return rotation
 
 
-def _nearest_axis(
+def nearest_axis(
     directions: NDArray[Any], rotation: NDArray[Any], n_threads: int
 ) -> NDArray[np.intp]:
     """Return the axis that every rotated row is closest to."""

@@ -114,13 +114,20 @@ def outliers(graph: csr_array, labels: NDArray[Any], n_deviations: float = 3.0) 
     connected = fit > 0
     if not connected.any():
         return np.arange(n)
-    logs = np.log(fit[connected])
+    alone = ~connected
+    alone[connected] = fit[connected] < outlier_level(fit[connected], n_deviations)
+    return np.flatnonzero(alone)
+
+
+def outlier_level(fits: NDArray[Any], n_deviations: float = 3.0) -> float:
+    """Return the fit below which images are outliers, given those of some images."""
+    logs = np.log(fits[fits > 0])
+    if not len(logs):
+        return np.inf
     middle = np.median(logs)
     # Rounding alone must not make outliers among images with equal fits.
     deviation = max(_NORMAL_MAD * float(np.median(np.abs(logs - middle))), 1e-9)
-    alone = ~connected
-    alone[connected] = logs < middle - n_deviations * deviation
-    return np.flatnonzero(alone)
+    return float(np.exp(middle - n_deviations * deviation))
 
 
 def _softmax(cosines: NDArray[Any], temperature: float) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ _LINKAGE = 0.75
 # An earlier cut stays unless a new one keeps this much more information.
 _CLEARLY_MORE = 0.02
 # Most labels settle in two rounds.
-_ROUNDS = 3
+SETTLING_ROUNDS = 3
 
 
 class Joins(NamedTuple):
@@ -92,23 +92,36 @@ def _continue_labels(vectors: NDArray[Any], earlier: NDArray[Any]) -> NDArray[np
 
 def size_entropy(labels: NDArray[np.intp]) -> float:
     """Return the entropy of the cluster sizes."""
-    sizes = np.bincount(labels) / len(labels)
-    sizes = sizes[sizes > 0]
-    return float(-sizes @ np.log(sizes))
+    return entropy(np.bincount(labels))
+
+
+def entropy(sizes: NDArray[np.intp]) -> float:
+    """Return the entropy of sizes, as shares of all."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(-shares @ np.log(shares))
 
 
 def _kept_information(graph: csr_array, labels: NDArray[np.intp]) -> float:
-    edges = cluster_edges(graph, labels)
-    return size_entropy(labels) * float(np.trace(edges) / max(edges.sum(), 1e-300))
+    return kept_information(cluster_edges(graph, labels), np.bincount(labels))
+
+
+def kept_information(edges: NDArray[np.float64], sizes: NDArray[np.intp]) -> float:
+    """Return the entropy of cluster sizes times the share of the edges within clusters."""
+    return entropy(sizes) * float(np.trace(edges) / max(edges.sum(), 1e-300))
 
 
 def separating_axes(
     vectors: NDArray[Any], labels: NDArray[np.intp], n_clusters: int
 ) -> NDArray[Any]:
     """Rotate eigenvectors into the subspace of the mean directions of the clusters."""
-    sums = unit_rows(cluster_sums(unit_rows(vectors), labels, n_clusters))
-    left, _, right = np.linalg.svd(sums, full_matrices=False)
-    return np.asarray(vectors @ (left @ right).T.astype(vectors.dtype))
+    rotation = separating_rotation(cluster_sums(unit_rows(vectors), labels, n_clusters))
+    return np.asarray(vectors @ rotation.astype(vectors.dtype))
+
+
+def separating_rotation(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rotation of `separating_axes`, given the sum of every cluster's directions."""
+    left, _, right = np.linalg.svd(unit_rows(sums), full_matrices=False)
+    return np.asarray((left @ right).T)
 
 
 def join_pieces(graph: csr_array, pieces: NDArray[np.intp]) -> Joins:
@@ -117,7 +130,12 @@ def join_pieces(graph: csr_array, pieces: NDArray[np.intp]) -> Joins:
     The link of two pieces is the sum of the edges between them, divided by the product of the
     sums of all their edges to the power 3/4.
     """
-    edges = cluster_edges(graph, pieces)
+    return join_linked(cluster_edges(graph, pieces))
+
+
+def join_linked(edges: NDArray[np.float64]) -> Joins:
+    """Join pieces as `join_pieces` does, given the sums of the edges between them."""
+    edges = edges.copy()
     n_pieces, volumes = len(edges), edges.sum(axis=1)
     alive = volumes >= 0
     pairs = []
@@ -147,9 +165,9 @@ def settle_labels(graph: csr_array, labels: NDArray[np.intp]) -> NDArray[np.intp
     Clusters are unit vectors: 1 over the root of the sum of the cluster's edges. A cluster never
     loses all images.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(SETTLING_ROUNDS):
         ties = cluster_ties(graph, labels)
-        moved = _strongest(ties, labels)
+        moved = strongest_cluster(ties, labels)
         n_clusters = labels.max() + 1
         if np.array_equal(moved, labels) or len(np.unique(moved)) < n_clusters:
             break
@@ -161,13 +179,17 @@ def cluster_ties(graph: csr_array, labels: NDArray[np.intp]) -> csr_array:
     """Return how strongly the graph ties every image to every cluster, (n_images, n_clusters)."""
     members = label_matrix(labels)
     degrees = np.asarray(graph.sum(axis=1)).ravel()
-    volumes = np.maximum(members.T @ degrees, np.finfo(np.float64).tiny)
-    members.data = members.data / np.sqrt(volumes)[members.indices]
+    members.data = members.data * volume_roots(members.T @ degrees)[members.indices]
     near = graph @ members
     return csr_array(near + graph @ near)
 
 
-def _strongest(ties: csr_array, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+def volume_roots(volumes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lengths of clusters as vectors: 1 over the roots of the sums of their edges."""
+    return np.asarray(1 / np.sqrt(np.maximum(volumes, np.finfo(np.float64).tiny)))
+
+
+def strongest_cluster(ties: csr_array, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the column of the largest entry of every row; the label of an empty row."""
     found = labels.copy()
     rows = np.flatnonzero(np.diff(ties.indptr))

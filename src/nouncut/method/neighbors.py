@@ -203,11 +203,17 @@ def search_blocks(
     q: int,
     blocks: Iterable[tuple[slice, slice]],
     *,
+    n_rows: int | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Nearest]:
-    """Find the q largest kernel values of every image in some blocks of the kernel."""
-    nearest = [Nearest.empty(len(features), q) for _ in range(max(1, len(probabilities)))]
+    """Find the q largest kernel values of every image in some blocks of the kernel.
+
+    With `n_rows`, only the first images look for neighbours, among all; the rows of a block are
+    then among them.
+    """
+    n_rows = len(features) if n_rows is None else n_rows
+    nearest = [Nearest.empty(n_rows, q) for _ in range(max(1, len(probabilities)))]
     todo = list(blocks)
     locks = {part.start: Lock() for block in todo for part in block}
     done = count(1)
@@ -225,6 +231,9 @@ def search_blocks(
                 if rows == columns:
                     np.fill_diagonal(values, 0)
                     offer_rows(found.of(rows), values, rows.start)
+                    continue
+                if columns.start >= n_rows:
+                    offer_rows(found.of(rows), values, columns.start)
                     continue
                 with locks[columns.start]:
                     starts = rows.start, columns.start

@@ -70,6 +70,17 @@ class Placement(NamedTuple):
             arrays["model_semantic_weight"] = np.asarray(self.kernel.weight)
         return arrays
 
+    def take(self, rows: NDArray[np.intp], images: NDArray[np.intp]) -> Self:
+        """Return the placement of some of its images, which are now called `images`."""
+        mean = self.mean_degrees
+        return self._replace(
+            images=images,
+            kernel=self.kernel.take(rows),
+            degrees=self.degrees[:, rows],
+            mean_degrees=None if mean is None else mean[rows],
+            vectors=self.vectors[rows],
+        )
+
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], rows: tuple[NDArray[np.float32], ...]
@@ -121,6 +132,47 @@ def place_rows(placement: Placement, rows: list[csr_array]) -> NDArray[np.float6
     if placement.mean_degrees is not None:
         edges = normalize_rows(edges, placement.mean_degrees)
     return extend_embedding(edges, placement.vectors)
+
+
+def connect_images(
+    placement: Placement,
+    more: tuple[NDArray[Any], ...],
+    new: tuple[NDArray[Any], ...],
+    n_threads: int = 1,
+) -> csr_array:
+    """Return normalised edges of new images, (n_new, n_cut + n_more + n_new).
+
+    Neighbours are the images that were cut, `more` images that were placed before, and other new
+    ones. The degrees of `more` images are not known; those of an average image stand for them.
+    """
+    n_cut, n_more, n_new = len(placement.images), len(more[0]), len(new[0])
+    cut = placement.kernel
+    features = np.concatenate([cut.features, more[0], new[0]])
+    semantic = np.concatenate([cut.semantic, more[-1], new[-1]])
+    kernel = cut._replace(features=features, semantic=semantic)
+    known = placement._replace(kernel=kernel, n_neighbors=placement.n_neighbors + 1)
+    rows = _edges(known, new[0], new[-1], placement.shifted, n_threads)
+    itself = csr_array(
+        (np.ones(n_new), (np.arange(n_new), n_cut + n_more + np.arange(n_new))),
+        shape=(n_new, len(features)),
+    )
+    rows = [csr_array(row - row.multiply(itself)) for row in rows]
+    if len(rows) > len(placement.degrees):
+        rows = [even_mean(rows)]
+    edges = mean_graph(
+        [_normalized(r, d, n_more) for r, d in zip(rows, placement.degrees, strict=True)],
+        placement.weights,
+    )
+    if placement.mean_degrees is not None:
+        edges = _normalized(edges, placement.mean_degrees, n_more)
+    edges.eliminate_zeros()
+    return edges
+
+
+def _normalized(rows: csr_array, degrees: NDArray[Any], n_more: int) -> csr_array:
+    """Normalise edges to images with degrees, to others of average degree, and among the rows."""
+    own = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
+    return normalize_rows(rows, np.concatenate([degrees, np.full(n_more, degrees.mean()), own]))
 
 
 def extend_embedding(rows: csr_array, vectors: NDArray[Any]) -> NDArray[np.float64]:

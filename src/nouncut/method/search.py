@@ -34,10 +34,10 @@ _BRUTE_FORCE = 2e11
 _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
 # Recall is measured on these images; a search with less is repeated with more effort.
-_CHECKED_IMAGES = 64
+CHECKED_IMAGES = 64
 _ENOUGH, _MORE = 0.995, 4
 # Candidates per neighbour: at most these, and as many as find this share under the hardest prompt.
-_MOST_CANDIDATES, _FOUND = 6, 0.999
+MOST_CANDIDATES, _FOUND = 6, 0.999
 
 
 class KernelSearch(NamedTuple):
@@ -138,7 +138,7 @@ def _search_candidates(
             ordered.features,
             factors,
             blocks,
-            most=effort * _MOST_CANDIDATES * q if factors else q,
+            most=effort * MOST_CANDIDATES * q if factors else q,
             n_threads=n_threads,
             progress=progress,
         )
@@ -164,7 +164,7 @@ def _cheap_kernel(
     if kernel.prompts:
         own = noun_factors(
             kernel.semantic,
-            _mean_prompt(kernel.prompts),
+            mean_prompt(kernel.prompts),
             kernel.tau,
             rank=effort * RANK,
             n_threads=n_threads,
@@ -176,7 +176,8 @@ def _cheap_kernel(
     return order, [rows[order] for rows in factors], blocks
 
 
-def _mean_prompt(prompts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+def mean_prompt(prompts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+    """Return the mean of the nouns' features over all prompts."""
     return np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
 
 
@@ -206,7 +207,7 @@ def _find_pairs(
     n_candidates = min(most, len(features) - 1)
     if factors:
         cheap = checked.cosines * (factors[0][checked.images] @ factors[0].T)
-        n_candidates = min(n_candidates, _places_needed(cheap, true))
+        n_candidates = min(n_candidates, places_needed(cheap, true))
     nearest = search_blocks(
         features, factors, n_candidates, blocks, n_threads=n_threads, progress=progress
     )[0]
@@ -215,13 +216,47 @@ def _find_pairs(
     return _Pairs(pairs, partners_of_pairs(pairs), cosines)
 
 
-def _places_needed(cheap: NDArray[Any], true: NDArray[np.intp]) -> int:
+def places_needed(cheap: NDArray[Any], true: NDArray[np.intp]) -> int:
     """Return how many of the largest values in every row hold enough of the true columns."""
     places = []
     for values, columns in zip(cheap, true, strict=True):
         wanted = values[columns[columns >= 0]]
         places.append(len(values) - np.searchsorted(np.sort(values), wanted))
     return int(np.quantile(np.concatenate([[1], *places]), _FOUND, method="higher"))
+
+
+class Hardest(NamedTuple):
+    """Some images, their true neighbours under the hardest prompt, and how hard these are to find.
+
+    Neighbours are (n_checked, q), -1 where there are fewer. `n_candidates` of the mean prompt hold
+    nearly all of them.
+    """
+
+    images: NDArray[np.intp]
+    neighbors: NDArray[np.intp]
+    n_candidates: int
+
+
+def hardest_neighbors(kernel: Kernel, factors: Sequence[NDArray[np.float32]], q: int) -> Hardest:
+    """Find the neighbours of some images; `factors` are those of the mean prompt, if any."""
+    n_images = len(kernel.features)
+    q = min(q, n_images - 1)
+    images = np.linspace(0, n_images - 1, min(n_images, CHECKED_IMAGES)).astype(np.intp)
+    checked = _Checked(images, kernel.features[images] @ kernel.features.T)
+    if not kernel.prompts:
+        return Hardest(images, _true_neighbors(checked, 1, q), q)
+    hardest = hardest_first(kernel.prompts)[0]
+    overlaps = np.empty((len(images), n_images), np.float32)
+    coupling = kernel.prompts[hardest], kernel.tau
+    own = noun_probabilities(kernel.semantic[images], coupling[:1], kernel.tau, 1, kernel.weight)[0]
+
+    def compare(rows: slice, block: NDArray[Any]) -> None:
+        overlaps[:, rows] = own @ block.T
+
+    softmax_blocks(kernel.semantic, *coupling, compare, 1, kernel.weight)
+    true = _true_neighbors(checked, overlaps, q)
+    cheap = checked.cosines * (factors[0][images] @ factors[0].T)
+    return Hardest(images, true, places_needed(cheap, true))
 
 
 class _Checked(NamedTuple):
@@ -242,16 +277,16 @@ def _rank_pairs(
 ) -> tuple[list[Neighbors], float]:
     """Return the nearest images of every image among its pairs, and the recall."""
     n_images = len(names)
-    n_checked = min(n_images, _CHECKED_IMAGES)
+    n_checked = min(n_images, CHECKED_IMAGES)
     images = np.linspace(0, n_images - 1, n_checked).astype(np.intp)
     checked = _Checked(images, kernel.features[images] @ kernel.features.T)
     n_graphs = max(1, len(kernel.prompts))
     neighbors: list[Any] = [None] * n_graphs
     chosen: Any = None  # The pairs that the first prompt needs, which is the hardest.
     recalls = []
-    for number in _hardest_first(kernel.prompts):
+    for number in hardest_first(kernel.prompts):
         values: Any = 0
-        for packed, overlaps in _noun_parts(kernel, number, images, limit, n_threads):
+        for packed, overlaps in noun_parts(kernel, number, images, limit, n_threads):
             if chosen is None:
                 chosen = find_pairs(checked, _true_neighbors(checked, overlaps, q))
             values += pair_products(chosen.pairs, packed, n_threads) if packed else 1
@@ -266,16 +301,16 @@ def _rank_pairs(
     return neighbors, 1.0 if all_pairs else float(np.mean(recalls))
 
 
-def _hardest_first(prompts: Sequence[NDArray[Any]]) -> list[int]:
+def hardest_first(prompts: Sequence[NDArray[Any]]) -> list[int]:
     """Return the numbers of the prompts, the most different from the mean prompt first."""
     if not prompts:
         return [0]
-    mean = _mean_prompt(prompts)
+    mean = mean_prompt(prompts)
     distances = [float(np.linalg.norm(nouns - mean)) for nouns in prompts]
     return sorted(range(len(prompts)), key=distances.__getitem__, reverse=True)
 
 
-def _noun_parts(
+def noun_parts(
     kernel: Kernel, number: int, checked: NDArray[np.intp], limit: float, n_threads: int
 ) -> Iterator[tuple[PackedRows | None, NDArray[np.float32] | int]]:
     """Yield the probabilities of some nouns, and the checked images' overlaps with all images.

@@ -17,7 +17,7 @@ the noise cancels between prompts, and the functions are applied once for all of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,179 +117,280 @@ def weigh_graphs(
 
     Also returns the weights of the last mean graph, and its leading eigenpairs.
     """
-    n_images, n_prompts = stack.pattern.shape[0], len(stack.edges)
-    # The whole spectrum of few images is cheap, and leaves nothing to estimate.
-    n_known = n_images if n_images <= DENSE_SIZE else n_clusters
+    problem = _StackProblem(stack, n_clusters, options.mu, probes, rng, n_threads, progress)
+    found, weights = settle_weights(problem, len(stack.edges), options)
+    assert problem.pairs is not None
+    values, vectors = problem.pairs
+    n_kept = n_clusters + guard_vectors(n_clusters)
+    return found, weights, Eigenpairs(values[:n_kept], vectors[:, :n_kept])
+
+
+class WeighingProblem(Protocol):
+    """Graphs whose weights are sought, wherever their rows are."""
+
+    def solve(self, weights: NDArray[np.float64]) -> None:
+        """Find the leading eigenpairs of the mean graph, from those of the last one."""
+
+    def judge(self, n_steps: int | None) -> tuple[NDArray[np.float64], float]:
+        """Return the loss H_b of every prompt, and ||A - I||^2."""
+
+    def shift(self, change: NDArray[np.float64]) -> float:
+        """Return the relative change of the mean graph for a change of the weights."""
+
+
+def settle_weights(
+    problem: WeighingProblem, n_prompts: int, options: DiffusionOptions
+) -> tuple[PromptWeights, NDArray[np.float64]]:
+    """Alternate between eigenpairs and weights; also return the weights of the last mean graph."""
     tol = -1.0 if options.single_steps else max(options.tol, _WEIGHT_NOISE)
-    weights, pairs, next_change = np.full(n_prompts, 1 / n_prompts), None, np.inf
+    weights, next_change = np.full(n_prompts, 1 / n_prompts), np.inf
     objective: list[float] = []
     steps: list[NDArray[np.float64]] = []
     while True:
-        mean_edges = weights @ stack.edges
-        graph = with_entries(stack.pattern, mean_edges)
-        pairs = top_eigenpairs(
-            graph,
-            n_clusters,
-            n_spare=max(guard_vectors(n_clusters), n_known - n_clusters),
-            tol=RESIDUAL,
-            start=pairs,
-            random_state=rng,
-            n_threads=n_threads,
-            progress=progress,
-        )
+        problem.solve(weights)
         if len(objective) == options.max_iter or next_change <= tol:
             break
-        n_steps = len(objective) + 1 if options.single_steps else None
-        split = _split_spectrum(graph, pairs, n_known, probes, options.mu, n_threads, n_steps)
-        losses = _losses(stack, mean_edges, split, n_threads, progress)
+        losses, distance = problem.judge(len(objective) + 1 if options.single_steps else None)
         before, weights = weights, simplex_weights(losses, options.lam)
         steps.append(weights)
-        penalty = options.mu * split.distance + options.lam / 2 * weights @ weights
+        penalty = options.mu * distance + options.lam / 2 * weights @ weights
         objective.append(float(weights @ losses + penalty))
         change = np.abs(weights - before).max()
         if change <= tol:
             weights = before  # These eigenpairs belong to their mean graph.
             break
-        next_change = _PER_SHIFT * _relative_shift(weights - before, stack, mean_edges) * change
-    n_kept = n_clusters + guard_vectors(n_clusters)
-    pairs = Eigenpairs(pairs.values[:n_kept], pairs.vectors[:, :n_kept])
-    found = PromptWeights(steps[-1], losses, np.array(objective), np.array(steps))
-    return found, weights, pairs
+        next_change = _PER_SHIFT * problem.shift(weights - before) * change
+    return PromptWeights(steps[-1], losses, np.array(objective), np.array(steps)), weights
 
 
-def _losses(
-    stack: GraphStack,
-    mean_edges: NDArray[np.float64],
-    split: _Split,
-    n_threads: int,
-    progress: Progress | None,
-) -> NDArray[np.float64]:
-    """Return the loss H_b of every prompt."""
-    losses = np.empty(len(stack.edges))
-    for prompt, own in enumerate(stack.edges):
-        difference = with_entries(stack.pattern, own - mean_edges)
-        losses[prompt] = split.square - _two_sided_trace(difference, split, n_threads)
-        if progress:
-            progress("weighing prompts", prompt + 1, len(losses))
-    return losses
+class _StackProblem:
+    """The graphs of a stack in memory; see `WeighingProblem`."""
+
+    def __init__(
+        self,
+        stack: GraphStack,
+        n_clusters: int,
+        mu: float,
+        probes: NDArray[Any],
+        rng: np.random.RandomState,
+        n_threads: int,
+        progress: Progress | None,
+    ) -> None:
+        self._stack, self._n_clusters, self._mu, self._probes = stack, n_clusters, mu, probes
+        self._rng, self._n_threads, self._progress = rng, n_threads, progress
+        self.pairs: Eigenpairs | None = None
+        n_images = stack.pattern.shape[0]
+        # The whole spectrum of few images is cheap, and leaves nothing to estimate.
+        self._n_known = n_images if n_images <= DENSE_SIZE else n_clusters
+
+    def solve(self, weights: NDArray[np.float64]) -> None:
+        self._mean_edges = weights @ self._stack.edges
+        self._graph = with_entries(self._stack.pattern, self._mean_edges)
+        self.pairs = top_eigenpairs(
+            self._graph,
+            self._n_clusters,
+            n_spare=max(guard_vectors(self._n_clusters), self._n_known - self._n_clusters),
+            tol=RESIDUAL,
+            start=self.pairs,
+            random_state=self._rng,
+            n_threads=self._n_threads,
+            progress=self._progress,
+        )
+
+    def judge(self, n_steps: int | None) -> tuple[NDArray[np.float64], float]:
+        assert self.pairs is not None
+        functions, n_threads = Diffusion(self._mu, n_steps), self._n_threads
+        values = self.pairs.values[: self._n_known]
+        rows = self._split_rows(functions)
+        spectrum = Spectrum.of(values, functions, len(rows.vectors))
+        traces = spectrum.traces(probe_sums(self._graph, rows, rows, n_threads))
+        losses = np.empty(len(self._stack.edges))
+        for prompt, own in enumerate(self._stack.edges):
+            difference = with_entries(self._stack.pattern, own - self._mean_edges)
+            sums = difference_sums(difference, rows, rows, spectrum.smooth, n_threads)
+            losses[prompt] = spectrum.loss(traces, sums)
+            if self._progress:
+                self._progress("weighing prompts", prompt + 1, len(losses))
+        return losses, traces.distance
+
+    def shift(self, change: NDArray[np.float64]) -> float:
+        return float(np.linalg.norm(change @ self._stack.edges) / np.linalg.norm(self._mean_edges))
+
+    def _split_rows(self, functions: Diffusion) -> SplitRows:
+        assert self.pairs is not None
+        k, n_threads = self._n_known, self._n_threads
+        vectors = self.pairs.vectors[:, :k]
+        probes = self._probes.astype(vectors.dtype)
+        probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
+        if k == len(vectors):
+            probes[:] = 0  # Only rounding errors are left.
+        interval = spectrum_floor(self._graph), rest_ceiling(self.pairs, k)
+        on_probes = apply_functions(
+            (functions.smooth, functions.twice), self._graph, probes, interval, n_threads=n_threads
+        )
+        return SplitRows(vectors, probes, *on_probes)
 
 
-def _relative_shift(
-    change: NDArray[np.float64], stack: GraphStack, mean_edges: NDArray[np.float64]
-) -> float:
-    """Return the relative change of the mean graph for a change of the weights."""
-    return float(np.linalg.norm(change @ stack.edges) / np.linalg.norm(mean_edges))
+class Diffusion(NamedTuple):
+    """The function f of the diffusion, ``f(S_bar) = c I + R``, and those that losses need."""
+
+    mu: float
+    n_steps: int | None = None
+
+    def f(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the diffused eigenvalues."""
+        return diffused(x, self.mu, self.n_steps)
+
+    @property
+    def floor(self) -> float:
+        """The constant c = f(0)."""
+        return float(self.f(np.zeros(1))[0])
+
+    def smooth(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the eigenvalues of R."""
+        return np.asarray(self.f(x) - self.floor)
+
+    def twice(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the eigenvalues of S_bar A^2."""
+        return np.asarray(x * self.f(x) ** 2)
 
 
-class _Split(NamedTuple):
-    """``f(S_bar) = c I + R``, with R known on the leading vectors and on probes of the rest."""
+class SplitRows(NamedTuple):
+    """Rows of the leading vectors, of probes of the rest, and of R and S_bar A^2 on the probes."""
 
-    pairs: Eigenpairs
-    floor: float  # c = f(0)
-    smooth: NDArray[Any]  # R on the leading vectors
-    twice: NDArray[Any]  # S_bar A^2 on the leading vectors
+    vectors: NDArray[Any]
     probes: NDArray[Any]
-    smooth_probes: NDArray[Any]  # R on the probes
-    twice_probes: NDArray[Any]  # S_bar A^2 on the probes
-    square: float  # ||A||^2
-    distance: float  # ||A - I||^2
-    mean_trace: float  # tr(S_bar^2 A^2)
+    smooth_probes: NDArray[Any]
+    twice_probes: NDArray[Any]
 
 
-def _split_spectrum(
-    graph: csr_array,
-    eigenpairs: Eigenpairs,
-    k: int,
-    probes: NDArray[Any],
-    mu: float,
-    n_threads: int,
-    n_steps: int | None = None,
-) -> _Split:
-    pairs = Eigenpairs(eigenpairs.values[:k], eigenpairs.vectors[:, :k])
-    values, vectors = pairs
+class ProbeSums(NamedTuple):
+    """Sums over rows, means over probes; those of parts of the rows add up."""
 
-    def f(x: NDArray[Any]) -> NDArray[Any]:
-        return diffused(x, mu, n_steps)
+    smooth: float  # probes . R probes
+    smooth_square: float  # |R probes|^2
+    mean: float  # S_bar probes . S_bar A^2 probes
 
-    floor = float(f(np.zeros(1))[0])
 
-    def smooth(x: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(f(x) - floor)
+class DifferenceSums(NamedTuple):
+    """Sums over rows for the difference D of a graph from the mean; those of parts add up."""
 
-    def twice(x: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(x * f(x) ** 2)
+    quotients: NDArray[np.float64]  # x^T D x of the leading vectors
+    squares: NDArray[np.float64]  # ||D x||^2 of the leading vectors
+    inner: NDArray[np.float64]  # X^T D X, or X^T D times mixtures of X if there are many vectors
+    across: NDArray[np.float64]  # X^T D [probes, R probes]
+    pairs: NDArray[np.float64]  # (R probes)^T D probes
+    linear: float  # S_bar A^2 probes . D probes
+    once: float  # D probes . D R probes
+    square: float  # ||D||^2
 
-    probes = probes.astype(vectors.dtype)
-    probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
-    if k == len(vectors):
-        probes[:] = 0  # Only rounding errors are left.
-    interval = spectrum_floor(graph), rest_ceiling(eigenpairs, k)
-    smooth_probes, twice_probes = apply_functions(
-        (smooth, twice), graph, probes, interval, n_threads=n_threads
+
+def probe_sums(
+    graph: csr_array, rows: SplitRows, around: SplitRows, n_threads: int = 1
+) -> ProbeSums:
+    """Sum over rows of a graph; `around` has the rows of its columns."""
+    image = sparse_product(graph.astype(rows.probes.dtype), around.probes, n_threads)
+    return ProbeSums(
+        _mean_dot(rows.probes, rows.smooth_probes),
+        _mean_dot(rows.smooth_probes, rows.smooth_probes),
+        _mean_dot(image, rows.twice_probes),
     )
-    rest = len(vectors) - len(values)
-    smooth_trace = _mean_dot(probes, smooth_probes)
-    square = (
-        float(np.sum(f(values) ** 2))
-        + floor**2 * rest
-        + 2 * floor * smooth_trace
-        + _mean_dot(smooth_probes, smooth_probes)
-    )
-    trace = float(np.sum(f(values))) + floor * rest + smooth_trace
-    mean_trace = float(values @ twice(values)) + _mean_dot(
-        sparse_product(graph.astype(probes.dtype), probes, n_threads), twice_probes
-    )
-    distance = square - 2 * trace + len(vectors)
-    leading, on_probes = (smooth(values), twice(values)), (smooth_probes, twice_probes)
-    return _Split(pairs, floor, *leading, probes, *on_probes, square, distance, mean_trace)
 
 
-def _two_sided_trace(difference: csr_array, split: _Split, n_threads: int) -> float:
-    """Return ``<A, S_b A S_b>`` for ``S_b = S_bar + difference``."""
-    vectors, smooth = split.pairs.vectors, split.smooth
-    s = split.probes.shape[1]
-    narrow = difference.astype(vectors.dtype)
-    image = sparse_product(narrow, np.hstack([split.probes, split.smooth_probes]), n_threads)
-    on_probes, on_smooth = image[:, :s], image[:, s:]
-    quotients, squares, overlap = _on_vectors(narrow, vectors, smooth, n_threads)
-    linear = split.twice @ quotients + _mean_dot(split.twice_probes, on_probes)
-    once_smooth = smooth @ squares + _mean_dot(on_probes, on_smooth)
-    across = inner_products(vectors, image, n_threads)
-    across_trace = smooth @ (across[:, s:] * across[:, :s]).sum(axis=1) / s
-    pairs = inner_products(split.smooth_probes, on_probes, n_threads)
-    # Only pairs of different probes, which makes the estimate unbiased.
-    outside = (np.sum(pairs * pairs.T) - np.sum(np.diag(pairs) ** 2)) / (s * (s - 1))
-    quadratic = (
-        split.floor**2 * float(np.sum(difference.data**2))
-        + 2 * split.floor * once_smooth
-        + (overlap + 2 * across_trace + outside)
-    )
-    return float(split.mean_trace + 2 * linear + quadratic)
-
-
-def _on_vectors(
-    difference: csr_array, vectors: NDArray[Any], smooth: NDArray[Any], n_threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return ``x^T D x`` and ``||D x||^2`` of the leading vectors, and ``tr(R D R D)`` on them."""
-    k = vectors.shape[1]
+def difference_sums(
+    difference: csr_array,
+    rows: SplitRows,
+    around: SplitRows,
+    smooth: NDArray[Any],
+    n_threads: int = 1,
+) -> DifferenceSums:
+    """Sum over rows of a difference; `around` has the rows of its columns."""
+    vectors = rows.vectors
+    (k, s), narrow = (vectors.shape[1], rows.probes.shape[1]), difference.astype(vectors.dtype)
+    both = np.hstack([around.probes, around.smooth_probes])
+    image = sparse_product(narrow, both, n_threads)
     quotients, squares = np.empty(k), np.empty(k)
     few = k <= _EXACT_OVERLAP
-    overlap = 0.0
+    inner = np.empty((k, k if few else _MIXTURES))
     if not few:
         # Random mixtures of the vectors estimate the sum of all squared overlaps.
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(k, _MIXTURES))
-        mixed = tall_product(vectors, np.sqrt(smooth)[:, None] * signs, n_threads)
-        mixed = sparse_product(difference, mixed, n_threads)
-        overlap = np.sum(smooth @ inner_products(vectors, mixed, n_threads) ** 2) / _MIXTURES
+        mixed = tall_product(around.vectors, np.sqrt(smooth)[:, None] * signs, n_threads)
+        inner[:] = inner_products(vectors, sparse_product(narrow, mixed, n_threads), n_threads)
     for first in range(0, k, _VECTORS_AT_ONCE):
         part = slice(first, first + _VECTORS_AT_ONCE)
-        own = vectors[:, part]
-        image = sparse_product(difference, own, n_threads)
-        quotients[part] = np.einsum("ij,ij->j", own, image, dtype=np.float64)
-        squares[part] = np.einsum("ij,ij->j", image, image, dtype=np.float64)
+        own = sparse_product(narrow, around.vectors[:, part], n_threads)
+        quotients[part] = np.einsum("ij,ij->j", vectors[:, part], own, dtype=np.float64)
+        squares[part] = np.einsum("ij,ij->j", own, own, dtype=np.float64)
         if few:
-            overlap += smooth @ inner_products(vectors, image, n_threads) ** 2 @ smooth[part]
-    return quotients, squares, float(overlap)
+            inner[:, part] = inner_products(vectors, own, n_threads)
+    return DifferenceSums(
+        quotients,
+        squares,
+        inner,
+        inner_products(vectors, image, n_threads),
+        inner_products(rows.smooth_probes, image[:, :s], n_threads),
+        _mean_dot(rows.twice_probes, image[:, :s]),
+        _mean_dot(image[:, :s], image[:, s:]),
+        float(np.sum(difference.data**2, dtype=np.float64)),
+    )
+
+
+class Traces(NamedTuple):
+    """Traces that all prompts share."""
+
+    square: float  # ||A||^2
+    distance: float  # ||A - I||^2
+    mean: float  # tr(S_bar^2 A^2)
+
+
+class Spectrum(NamedTuple):
+    """The leading eigenvalues, functions of them, and the number of images."""
+
+    values: NDArray[np.float64]
+    diffused: NDArray[Any]
+    smooth: NDArray[Any]
+    twice: NDArray[Any]
+    floor: float
+    n_images: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], functions: Diffusion, n_images: int) -> Spectrum:
+        """Apply the functions of a diffusion to leading eigenvalues."""
+        found = functions.f(values), functions.smooth(values), functions.twice(values)
+        return cls(values, *found, functions.floor, n_images)
+
+    def traces(self, sums: ProbeSums) -> Traces:
+        """Return the traces; they are exact on the leading vectors, and estimated on the rest."""
+        rest, floor = self.n_images - len(self.values), self.floor
+        square = (
+            float(np.sum(self.diffused**2))
+            + floor**2 * rest
+            + 2 * floor * sums.smooth
+            + sums.smooth_square
+        )
+        trace = float(np.sum(self.diffused)) + floor * rest + sums.smooth
+        mean = float(self.values @ self.twice) + sums.mean
+        return Traces(square, square - 2 * trace + self.n_images, mean)
+
+    def loss(self, traces: Traces, sums: DifferenceSums) -> float:
+        """Return ``H_b = ||A||^2 - <A, S_b A S_b>`` of a prompt."""
+        smooth, s = self.smooth, sums.pairs.shape[1]
+        if len(smooth) <= _EXACT_OVERLAP:
+            overlap = float(smooth @ sums.inner**2 @ smooth)
+        else:
+            overlap = float(np.sum(smooth @ sums.inner**2) / _MIXTURES)
+        linear = self.twice @ sums.quotients + sums.linear
+        once_smooth = smooth @ sums.squares + sums.once
+        across = smooth @ (sums.across[:, s:] * sums.across[:, :s]).sum(axis=1) / s
+        # Only pairs of different probes, which makes the estimate unbiased.
+        outside = np.sum(sums.pairs * sums.pairs.T) - np.sum(np.diag(sums.pairs) ** 2)
+        quadratic = (
+            self.floor**2 * sums.square
+            + 2 * self.floor * once_smooth
+            + (overlap + 2 * across + outside / (s * (s - 1)))
+        )
+        return float(traces.square - (traces.mean + 2 * linear + quadratic))
 
 
 def _mean_dot(left: NDArray[Any], right: NDArray[Any]) -> float:

@@ -61,6 +61,7 @@ _FORMS = {
     "graph_data": Form(_FLOAT, ("edges",)),
     "graph_indices": Form(_WHOLE, ("edges",), 0, "images"),
     "graph_indptr": Form(_WHOLE, ("images + 1",), 0, "edges + 1"),
+    "placed": Form(_WHOLE, ("placed",), 0, "images"),
     "model_images": Form(_WHOLE, ("cut",), 0, "images"),
     "model_degrees": Form(_FLOAT, ("graphs", "cut")),
     "model_mean_degrees": Form(_FLOAT, ("cut",)),

@@ -59,7 +59,7 @@ def carry_edits(
     carried = CarriedEdits()
     if not run.edits:
         return carried
-    old = EditedGroups.computed(run.computed.labels, run.computed.names)
+    old = EditedGroups.computed(run.computed.labels, run.all_clusters["name"].to_pylist())
     counterparts = _counterparts(old_ids, old.labels, images.ids, groups.labels)
     translate = _Translator(_NewRows(run, old_ids, images), groups, counterparts)
     for number in undo_stacks([one.edit for one in run.edits])[0]:
@@ -69,9 +69,9 @@ def carry_edits(
         if logged.edit["kind"] == "rename":
             continue
         try:
-            edit = translate(logged.edit)
-            if edit["kind"] == "merge" and len(edit["clusters"]) == 1:
-                continue  # the new run has them as one cluster
+            edit = translate(logged.edit, n_old)
+            if len(edit.get("clusters", "12")) == 1 or not edit.get("parts", True):
+                continue  # the new run has them as clusters
             groups.apply(edit)
         except (InputError, _GoneError):
             carried.dropped.append(logged.text)
@@ -135,12 +135,16 @@ class _Translator:
             "split": self._split,
             "move": self._move,
             "group": self._group,
+            "apart": self._apart,
+            "found": self._found,
             "set aside": lambda edit: {"rows": self._some(edit["rows"])},
         }
         self._made: list[int] = []
+        self._next = 0
 
-    def __call__(self, edit: Edit) -> Edit:
-        self._made = []
+    def __call__(self, edit: Edit, next_number: int) -> Edit:
+        """Return the edit; `next_number` is that of the first group that it made."""
+        self._made, self._next = [], next_number
         return {"kind": edit["kind"]} | self._kinds[edit["kind"]](edit)
 
     def learn(self, old: Sequence[int], new: Sequence[int]) -> None:
@@ -163,6 +167,12 @@ class _Translator:
         found = [self._number(number) for number in edit["clusters"]]
         return {"clusters": list(dict.fromkeys(found))}
 
+    def _apart(self, edit: Edit) -> Edit:
+        first, second = (self._number(number) for number in edit["clusters"])
+        if first == second:
+            raise _GoneError
+        return {"clusters": [first, second]}
+
     def _split(self, edit: Edit) -> Edit:
         cluster = self._number(edit["cluster"])
         inside = np.flatnonzero(self._groups.labels == cluster)
@@ -170,6 +180,20 @@ class _Translator:
 
     def _move(self, edit: Edit) -> Edit:
         return {"rows": self._some(edit["rows"]), "to": self._number(edit["to"])}
+
+    def _found(self, edit: Edit) -> Edit:
+        """Return the new groups that the new run does not have as clusters."""
+        found = self._group(edit)
+        labels, parts, made = self._groups.labels, found["parts"], self._made
+        found["parts"], self._made = [], []
+        for part, number in zip(parts, made, strict=True):
+            (cluster, n_shared), *_ = Counter(labels[part["rows"]].tolist()).most_common(1)
+            if 2 * n_shared > max(len(part["rows"]), int(np.sum(labels == cluster))):
+                self._counterparts[self._next + number] = cluster
+            else:
+                found["parts"].append(part)
+                self._made.append(number)
+        return found
 
     def _group(self, edit: Edit, inside: NDArray[np.intp] | None = None) -> Edit:
         """Return the parts of which images are left."""

@@ -21,7 +21,7 @@ from nouncut.runs.directory import damaged
 
 # SHA-256 is twice as fast as BLAKE2 on processors that have instructions for it.
 _BLOCK_BYTES = 16 * 2**20
-_DIGEST_CHARACTERS = 32
+DIGEST_CHARACTERS = 32
 _MOST_REMEMBERED = 10_000
 
 # Checksums of files that were read before, by what changes if a file does.
@@ -94,7 +94,7 @@ def forget_checksums() -> None:
 
 def short_digest(content: bytes) -> str:
     """Return a hash as text."""
-    return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
+    return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def _checksum(file: BinaryIO, size: int) -> str:

@@ -174,7 +174,7 @@ def clusters_table(groups: Groups, hashes: tuple[str, ...] | None = None) -> pa.
 
 def _images(collection: Collection) -> pa.Table:
     images = collection.images
-    sizes = [_size(path) for path in images.paths] if collection.source == "images" else None
+    sizes = file_sizes(images.paths) if collection.source == "images" else None
     return images_table(images.paths, hashes=images.hashes, sizes=sizes, skipped=images.skipped)
 
 
@@ -203,6 +203,11 @@ def _view_arrays(collection: Collection) -> dict[str, NDArray[Any]]:
         if view
         for part, array in zip(Projection._fields, view, strict=True)
     }
+
+
+def file_sizes(paths: Sequence[str | Path]) -> list[int | None]:
+    """Return the sizes of files; None for those that are gone."""
+    return [_size(path) for path in paths]
 
 
 def _size(path: str | Path) -> int | None:

@@ -30,6 +30,13 @@ def table_path(directory: Path, name: str) -> Path:
     return directory / f"{name}{TABLE_SUFFIX}"
 
 
+def table_paths(directory: Path, name: str, n_parts: int = 0) -> list[Path]:
+    """Return the paths of a table: one file, or the parts of a large one in a folder."""
+    if not n_parts:
+        return [table_path(directory, name)]
+    return [directory / name / f"part-{part:05d}{TABLE_SUFFIX}" for part in range(n_parts)]
+
+
 def is_array_name(name: str) -> bool:
     """Return whether an array may have a name."""
     return _ARRAY_NAME.fullmatch(name) is not None

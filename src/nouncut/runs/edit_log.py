@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from nouncut.compute.files import explained_writing, sync_folder
 from nouncut.errors import InputError, OutputError, printable_path
-from nouncut.runs.checksums import is_link, open_inside, short_digest
+from nouncut.runs.checksums import DIGEST_CHARACTERS, is_link, open_inside, short_digest
 from nouncut.runs.directory import LOCK, damaged
 from nouncut.runs.edits import Edit, checked_edit, plain_edit
 from nouncut.runs.manifest import read_manifest
@@ -55,50 +56,69 @@ class EditLog(NamedTuple):
     n_bytes: int = 0  # Length without an unfinished line; 0 if there is no log of this run.
 
 
+class LogFile:
+    """The edit log of a run; lines that were understood before are only compared."""
+
+    def __init__(self, directory: Path, manifest: Mapping[str, Any]) -> None:
+        self._directory, self._manifest = directory, manifest
+        self._known, self._digest = EditLog(), sha256()
+
+    def read(self) -> EditLog:
+        """Return the edits; names of earlier versions' ``names.json`` are the first edit."""
+        path = self._directory / EDITS
+        if os.path.lexists(path):
+            with open_inside(path, self._directory) as file:
+                content = file.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise damaged(path, "it is too long")
+            log = _parse(content, path, self._manifest, self._unchanged(content))
+            if log is not None:
+                self._known, self._digest = log, sha256(content[: log.n_bytes])
+                return log
+        names = saved_names(self._directory, self._manifest)
+        return EditLog((rename_entry(names),) if names else ())
+
+    def _unchanged(self, content: bytes) -> EditLog:
+        """Return the known edits if the content begins with them."""
+        digest = sha256(content[: self._known.n_bytes])
+        return self._known if digest.digest() == self._digest.digest() else EditLog()
+
+    def append(self, plan: Callable[[tuple[LoggedEdit, ...]], LoggedEdit]) -> EditLog:
+        """Append the edit that `plan` makes from all edits before it, and return all of them.
+
+        The run is locked in between, so that no edit of another process is lost.
+        """
+        directory, manifest = self._directory, self._manifest
+        with _locked(directory):
+            if read_manifest(directory).get("id") != manifest.get("id"):
+                raise InputError(
+                    f"The run in {printable_path(directory)} was written anew since it was "
+                    "opened. Open it again."
+                )
+            log = self.read()
+            new = plan(log.edits)
+            edits = (*log.edits, new)
+            if log.n_bytes:
+                content = _lines([_described(new)], log.tip)
+            else:
+                set_aside_log(directory, manifest)
+                content = encode_log(manifest, edits)
+            if log.n_bytes + len(content) > _MOST_BYTES:
+                raise OutputError(
+                    f"{printable_path(directory / EDITS)} is full. Cluster the images again: the "
+                    "new run takes the edits over in a shorter form."
+                )
+            _append(directory / EDITS, content, log.n_bytes)
+            if not log.n_bytes:
+                self._digest = sha256()
+            self._digest.update(content)
+            self._known = EditLog(edits, _tip(content), log.n_bytes + len(content))
+            return self._known
+
+
 def read_log(directory: Path, manifest: Mapping[str, Any]) -> EditLog:
     """Return the edits of a run; names of earlier versions' ``names.json`` are its first edit."""
-    path = directory / EDITS
-    if os.path.lexists(path):
-        with open_inside(path, directory) as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise damaged(path, "it is too long")
-        log = _parse(content, path, manifest)
-        if log is not None:
-            return log
-    names = saved_names(directory, manifest)
-    return EditLog((rename_entry(names),) if names else ())
-
-
-def append_edit(
-    directory: Path,
-    manifest: Mapping[str, Any],
-    plan: Callable[[tuple[LoggedEdit, ...]], LoggedEdit],
-) -> tuple[LoggedEdit, ...]:
-    """Append the edit that `plan` makes from all edits before it, and return all of them.
-
-    The run is locked in between, so that no edit of another process is lost.
-    """
-    with _locked(directory):
-        if read_manifest(directory).get("id") != manifest.get("id"):
-            raise InputError(
-                f"The run in {printable_path(directory)} was written anew since it was opened. "
-                "Open it again."
-            )
-        log = read_log(directory, manifest)
-        new = plan(log.edits)
-        if log.n_bytes:
-            content = _lines([_described(new)], log.tip)
-        else:
-            set_aside_log(directory, manifest)
-            content = encode_log(manifest, [*log.edits, new])
-        if log.n_bytes + len(content) > _MOST_BYTES:
-            raise OutputError(
-                f"{printable_path(directory / EDITS)} is full. Cluster the images again: the new "
-                "run takes the edits over in a shorter form."
-            )
-        _append(directory / EDITS, content, log.n_bytes)
-        return (*log.edits, new)
+    return LogFile(directory, manifest).read()
 
 
 def encode_log(manifest: Mapping[str, Any], edits: Sequence[LoggedEdit]) -> bytes:
@@ -114,7 +134,8 @@ def set_aside_log(directory: Path, manifest: Mapping[str, Any]) -> None:
         return
     try:
         with open_inside(path, directory) as file:
-            is_usable = _parse(file.read(_MOST_BYTES + 1), path, manifest) is not None
+            content = file.read(_MOST_BYTES + 1)
+            is_usable = _parse(content, path, manifest, EditLog()) is not None
     except InputError:
         is_usable = False
     if not is_usable:
@@ -188,20 +209,28 @@ def _lines(records: Sequence[dict[str, Any]], tip: str) -> bytes:
     return b"".join(lines)
 
 
+def _tip(lines: bytes) -> str:
+    """Return the checksum of the last line, which is its last field."""
+    return lines[-3 - DIGEST_CHARACTERS : -3].decode()
+
+
 def _checksum(record: Mapping[str, Any], tip: str) -> str:
     return short_digest((tip + json.dumps(record, sort_keys=True)).encode())
 
 
-def _parse(content: bytes, path: Path, manifest: Mapping[str, Any]) -> EditLog | None:
-    """Return the edits in a log; None if it belongs to another run."""
-    *lines, rest = content.split(b"\n")
+def _parse(
+    content: bytes, path: Path, manifest: Mapping[str, Any], known: EditLog
+) -> EditLog | None:
+    """Return the edits in a log, of which some are known; None if it belongs to another run."""
+    *lines, rest = content[known.n_bytes :].split(b"\n")
+    first = len(known.edits) + 2 if known.n_bytes else 1  # the first line is no edit
     # A power cut may leave zeros in place of a line that was being written.
     if lines and not rest and b"\0\0" in lines[-1]:
         lines.pop()
     elif _goes_on(rest):
-        raise _damaged_line(path, len(lines) + 1, "it does not end where it should")
-    tip, edits, n_bytes = "", [], 0
-    for number, line in enumerate(lines, 1):
+        raise _damaged_line(path, first + len(lines), "it does not end where it should")
+    edits, tip, n_bytes = list(known.edits), known.tip, known.n_bytes
+    for number, line in enumerate(lines, first):
         record, tip = _record(line, tip, path, number)
         n_bytes += len(line) + 1
         if number == 1:

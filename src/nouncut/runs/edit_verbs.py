@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError
 from nouncut.runs.directory import damaged
-from nouncut.runs.edit_log import EDITS, LoggedEdit
-from nouncut.runs.edits import EditedGroups, replay
+from nouncut.runs.edit_log import EDITS, LogFile, LoggedEdit
+from nouncut.runs.edits import EditedGroups, Replay
 
 if TYPE_CHECKING:
     from nouncut.runs.editing import PastEdit, Plan
     from nouncut.runs.run import Run
 
-_OF_ALL_EDITS = ("images", "computed", "_files")
-_OF_THESE_EDITS = ("assignments", "clusters", "groups", "tree")
+_OF_ALL_EDITS = ("images", "all_clusters", "_files")
+_OF_THESE_EDITS = ("assignments", "clusters", "groups", "tree", "searcher")
 
 
 class EditVerbs:
@@ -32,17 +32,32 @@ class EditVerbs:
     @cached_property
     def groups(self) -> EditedGroups:
         """The labels and names with all edits applied."""
-        computed = self.computed
-        groups = EditedGroups.computed(computed.labels, computed.names)
         try:
-            return replay(groups, [one.edit for one in self.edits])
+            return self.computed._replay(self.edits)
         except InputError as error:
             raise damaged(self.directory / EDITS, str(error)) from error
 
+    @property
+    def log(self) -> LogFile:
+        """The edit log in the run directory."""
+        return self.computed._log
+
+    @cached_property
+    def _log(self) -> LogFile:
+        return LogFile(self.directory, self.manifest)
+
+    @cached_property
+    def _replay(self) -> Replay:
+        run = cast("Run", self)
+        names = run.all_clusters["name"].to_pylist()
+        return Replay(EditedGroups.computed(run.labels, names))
+
     @cached_property
     def computed(self) -> Run:
-        """The run without edits."""
-        return self.with_edits(())
+        """The run without edits; it keeps what no edit changes."""
+        other = self._with(())
+        vars(other)["computed"] = other
+        return other
 
     @property
     def history(self) -> list[PastEdit]:
@@ -64,6 +79,11 @@ class EditVerbs:
         Run
             Another object for the same run directory.
         """
+        other = self._with(edits)
+        vars(other)["computed"] = self.computed
+        return other
+
+    def _with(self, edits: tuple[LoggedEdit, ...]) -> Run:
         run = cast("Run", self)
         other = replace(run, edits=edits)
         for name in _OF_ALL_EDITS:
@@ -206,6 +226,28 @@ class EditVerbs:
         from nouncut.runs.editing import plan_set_aside
 
         return self._edit(plan_set_aside(images))
+
+    def keep_apart(self, clusters: Sequence[int | str]) -> PastEdit:
+        """Remember that two clusters are not the same, so that `suggestions` leaves them out.
+
+        Parameters
+        ----------
+        clusters : sequence of int or str
+            Numbers or names of two clusters.
+
+        Returns
+        -------
+        PastEdit
+            What was done; it touches no image.
+
+        Raises
+        ------
+        InputError
+            If there is no such cluster, or if the two are kept apart already.
+        """
+        from nouncut.runs.editing import plan_apart
+
+        return self._edit(plan_apart(clusters))
 
     def undo(self) -> PastEdit:
         """Undo the last edit that is not undone yet.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError, ParameterError
-from nouncut.runs.edit_log import LoggedEdit, append_edit, now
+from nouncut.runs.edit_log import LoggedEdit, now
 from nouncut.runs.edits import (
     REDO,
     UNDO,
@@ -66,7 +66,7 @@ class PastEdit:
 
 def edit_run(run: Run, plan: Plan) -> tuple[LoggedEdit, ...]:
     """Append an edit to the log of a run, and return all its edits."""
-    return append_edit(run.directory, run.manifest, lambda edits: plan(run.with_edits(edits)))
+    return run.log.append(lambda edits: plan(run.with_edits(edits))).edits
 
 
 def plan_merge(clusters: Sequence[Group]) -> Plan:
@@ -86,8 +86,15 @@ def plan_merge(clusters: Sequence[Group]) -> Plan:
     return plan
 
 
-def plan_split(cluster: Group, parts: int | Literal["auto"] = "auto") -> Plan:
-    """Split a group by cutting its part of the graph."""
+def plan_split(
+    cluster: Group,
+    parts: int | Literal["auto"] = "auto",
+    names: Sequence[str | None] = (),
+) -> Plan:
+    """Split a group by cutting its part of the graph.
+
+    `names` are for the parts, of which the first keeps its own; None leaves the choice to us.
+    """
 
     def plan(run: Run) -> LoggedEdit:
         from nouncut.runs.subgroups import split_cluster
@@ -96,8 +103,12 @@ def plan_split(cluster: Group, parts: int | Literal["auto"] = "auto") -> Plan:
         number = groups.find(cluster)
         rows = split_cluster(run, number, parts)
         words = RunEvidence(run).part_words(rows)[1:]
-        names = _free_names(groups, groups.names[number], words)
-        new = [{"name": n, "rows": part} for n, part in zip(names, rows[1:], strict=True)]
+        free = _free_names(groups, groups.names[number], words)
+        given = [None if name is None else _name(name) for name in names[1 : len(rows)]]
+        chosen = [name or other for name, other in zip_longest(given, free)]
+        numbered = dict(enumerate(chosen, groups.next_number))
+        _check_distinct(groups.names | numbered, numbered)
+        new = [{"name": n, "rows": part} for n, part in zip(chosen, rows[1:], strict=True)]
         sizes = ", ".join(f"{len(part):,}" for part in rows)
         text = f"split {_shown(groups, number)} into {len(rows)} groups of {sizes} images"
         edit = {"kind": "split", "cluster": number, "parts": new}
@@ -158,6 +169,23 @@ def plan_set_aside(images: Image | Iterable[Image]) -> Plan:
     return plan
 
 
+def plan_apart(clusters: Sequence[Group]) -> Plan:
+    """Remember that two groups are not the same."""
+
+    def plan(run: Run) -> LoggedEdit:
+        groups = run.groups
+        numbers = [groups.find(cluster) for cluster in clusters]
+        if len(numbers) != 2 or len(set(numbers)) < 2:
+            raise InputError("Name two different groups to keep them apart.")
+        first, second = (_shown(groups, number) for number in numbers)
+        if frozenset(numbers) in groups.apart:
+            raise InputError(f"{first} and {second} are kept apart already.")
+        edit = {"kind": "apart", "clusters": numbers}
+        return _tried(groups, edit, f"keep {first} apart from {second}", 0)
+
+    return plan
+
+
 def plan_undo(run: Run) -> LoggedEdit:
     """Undo the last edit that counts."""
     done, _ = undo_stacks(_plain(run))
@@ -205,6 +233,10 @@ def _find_rows(run: Run, images: Image | Iterable[Image]) -> NDArray[np.intp]:
     every: list[Any] = [images] if one else list(images)  # type: ignore[arg-type]
     if not every:
         raise InputError("There are no images to move.")
+    if all(isinstance(image, int | np.integer) for image in every):
+        found = np.unique(np.array(every, dtype=np.intp))
+        find_row(run, found[0]), find_row(run, found[-1])  # raise if there is no such image
+        return found
     known: dict[str, int] = {}
     if len(every) > _MANY:
         paths = run.images["path"].slice(0, len(run.groups.labels)).to_pylist()

@@ -2,7 +2,7 @@
 
 An edit is a dict with a `kind` and the fields of `_FIELDS`. Images are rows of the run. The group
 that a merge names first, and the rest of a group that was split, keep their numbers; new groups get
-the next free one.
+the next free one. A part may have lost all its images since; its number stays taken.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ REDO: Edit = {"kind": "redo"}
 SET_ASIDE = -1
 # Numbers of groups fit the tables; no run has as many groups.
 _MOST_NUMBERS = 2**31 - 1
+# States of the groups that undo and redo return to at once.
+_MOST_REMEMBERED = 16
 _FIELDS: dict[str, tuple[str, ...]] = {
     "rename": ("names",),
     "merge": ("clusters",),
     "split": ("cluster", "parts"),
     "move": ("rows", "to"),
     "group": ("parts",),
+    "found": ("parts",),
     "set aside": ("rows",),
+    "apart": ("clusters",),
     "undo": (),
     "redo": (),
 }
@@ -42,9 +46,10 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 class EditedGroups:
     """The groups of a run after some edits.
 
-    `names` has the groups that exist, `given` the numbers of those that a person named;
-    `successors` the group that each computed cluster became part of; `by_hand` the images that a
-    person put where they are.
+    `names` has the groups, some perhaps without images; `given` are the numbers of those that a
+    person named, `found` of those that new images made; `successors` has the group that each
+    computed cluster became part of; `by_hand` are the images that a person put where they are;
+    `apart` the pairs of groups that a person said are not the same.
     """
 
     labels: NDArray[np.intp]
@@ -53,6 +58,8 @@ class EditedGroups:
     successors: dict[int, int]
     by_hand: NDArray[np.bool_]
     given: set[int] = field(default_factory=set)
+    apart: set[frozenset[int]] = field(default_factory=set)
+    found: set[int] = field(default_factory=set)
 
     @classmethod
     def computed(cls, labels: NDArray[np.intp], names: Sequence[str]) -> EditedGroups:
@@ -75,7 +82,24 @@ class EditedGroups:
             dict(self.successors),
             self.by_hand.copy(),
             set(self.given),
+            set(self.apart),
+            set(self.found),
         )
+
+    def without_empty(self) -> EditedGroups:
+        """Return the groups that have images.
+
+        Others stay until the last edit: a group whose images are gone from the disk may get some.
+        """
+        groups = self.copy()
+        for number in self.names.keys() - self.present:
+            groups.end(number)
+        return groups
+
+    @property
+    def present(self) -> set[int]:
+        """The groups that have images."""
+        return set(np.unique(self.labels).tolist()) - {SET_ASIDE}
 
     def apply(self, edit: Edit) -> None:
         """Apply an edit other than undo and redo; raise an `InputError` if it does not fit."""
@@ -103,25 +127,19 @@ class EditedGroups:
         found = [number for number, other in self.names.items() if fold_word(other) == wanted]
         return found[0] if found else None
 
-    def put(self, rows: NDArray[np.intp], number: int) -> None:
-        """Put images into a group, or aside; groups that lose all images end."""
-        left = np.unique(self.labels[rows])
-        self.labels[rows] = number
-        for group in left.tolist():
-            if group not in (number, SET_ASIDE) and not np.any(self.labels == group):
-                self.end(group)
-
     def end(self, number: int) -> None:
-        """Forget a group that has no images."""
+        """Forget a group."""
         del self.names[number]
         self.given.discard(number)
+        self.apart = {pair for pair in self.apart if number not in pair}
+        self.found.discard(number)
 
     def add(self, rows: NDArray[np.intp], name: str) -> int:
         """Put images into a new group."""
         number = self.next_number
         self.next_number += 1
         self.names[number] = name
-        self.put(rows, number)
+        self.labels[rows] = number
         return number
 
     def _numbers(self) -> str:
@@ -131,11 +149,37 @@ class EditedGroups:
 
 
 def replay(groups: EditedGroups, edits: Sequence[Edit]) -> EditedGroups:
-    """Return groups with edits applied, without those that were undone."""
+    """Return groups with edits applied, without those that were undone; none is empty."""
     groups = groups.copy()
     for number in undo_stacks(edits)[0]:
         groups.apply(edits[number])
-    return groups
+    return groups.without_empty()
+
+
+class Replay:
+    """Applies edits to the computed groups, and continues from what it did before."""
+
+    def __init__(self, groups: EditedGroups) -> None:
+        self._recent: list[tuple[tuple[Any, ...], EditedGroups]] = [((), groups)]
+
+    def __call__(self, logged: Sequence[Any]) -> EditedGroups:
+        """Return the groups after edits, each the `edit` of an object that stays the same.
+
+        None of the groups is empty.
+        """
+        done = tuple(logged[number] for number in undo_stacks([one.edit for one in logged])[0])
+        recent = self._recent
+        known, groups = max(
+            (one for one in recent if done[: len(one[0])] == one[0]), key=lambda one: len(one[0])
+        )
+        if len(known) == len(done):
+            return groups.without_empty()
+        groups = groups.copy()
+        for one in done[len(known) :]:
+            groups.apply(one.edit)
+        # The first state is never forgotten.
+        self._recent = [recent[0], *recent[1:][-_MOST_REMEMBERED:], (done, groups)]
+        return groups.without_empty()
 
 
 def undo_stacks(edits: Sequence[Edit]) -> tuple[list[int], list[int]]:
@@ -203,8 +247,15 @@ def _rows(value: object, n_images: int) -> NDArray[np.intp]:
     if not all(type(one) is int and 0 <= one < n_images for one in numbers):
         raise ValueError(f"it has images that are not from 0 to {n_images - 1}")
     rows = np.array(numbers, dtype=np.intp)
-    if not len(rows) or np.any(np.diff(rows) <= 0):
+    if np.any(np.diff(rows) <= 0):
         raise ValueError("its images are not in order")
+    return rows
+
+
+def _some_rows(value: object, n_images: int) -> NDArray[np.intp]:
+    rows = _rows(value, n_images)
+    if not len(rows):
+        raise ValueError("it has no images")
     return rows
 
 
@@ -246,7 +297,7 @@ _CHECKS: Mapping[str, Callable[[object, int], Any]] = {
     "clusters": _numbers,
     "cluster": _number,
     "parts": _parts,
-    "rows": _rows,
+    "rows": _some_rows,
     "to": _number,
 }
 
@@ -265,6 +316,9 @@ def _merge(groups: EditedGroups, edit: Edit) -> None:
     for number in edit["clusters"]:
         groups.rows(number)
     groups.labels[np.isin(groups.labels, others)] = first
+    # What was kept apart from one of them is kept apart from all of them together.
+    pairs = (frozenset(first if n in others else n for n in pair) for pair in groups.apart)
+    groups.apart = {pair for pair in pairs if len(pair) == 2}
     for number in others:
         groups.end(number)
     for cluster, successor in groups.successors.items():
@@ -275,7 +329,7 @@ def _merge(groups: EditedGroups, edit: Edit) -> None:
 def _split(groups: EditedGroups, edit: Edit) -> None:
     inside = groups.rows(edit["cluster"])
     gone = np.concatenate([part["rows"] for part in edit["parts"]])
-    if not np.isin(gone, inside).all() or len(gone) >= len(inside):
+    if not np.isin(gone, inside).all():
         raise InputError(f"The parts are not a part of group {edit['cluster']}.")
     for part in edit["parts"]:
         groups.add(part["rows"], part["name"])
@@ -283,7 +337,7 @@ def _split(groups: EditedGroups, edit: Edit) -> None:
 
 def _move(groups: EditedGroups, edit: Edit) -> None:
     groups.rows(edit["to"])
-    groups.put(edit["rows"], edit["to"])
+    groups.labels[edit["rows"]] = edit["to"]
     groups.by_hand[edit["rows"]] = True
 
 
@@ -293,9 +347,22 @@ def _group(groups: EditedGroups, edit: Edit) -> None:
         groups.by_hand[part["rows"]] = True
 
 
+def _found(groups: EditedGroups, edit: Edit) -> None:
+    for part in edit["parts"]:
+        groups.found.add(groups.add(part["rows"], part["name"]))
+
+
 def _set_aside(groups: EditedGroups, edit: Edit) -> None:
-    groups.put(edit["rows"], SET_ASIDE)
+    groups.labels[edit["rows"]] = SET_ASIDE
     groups.by_hand[edit["rows"]] = True
+
+
+def _apart(groups: EditedGroups, edit: Edit) -> None:
+    if len(edit["clusters"]) != 2:
+        raise InputError("Two groups can be kept apart, not more or fewer.")
+    for number in edit["clusters"]:
+        groups.rows(number)
+    groups.apart.add(frozenset(edit["clusters"]))
 
 
 _APPLY: Mapping[str, Callable[[EditedGroups, Edit], None]] = {
@@ -304,5 +371,7 @@ _APPLY: Mapping[str, Callable[[EditedGroups, Edit], None]] = {
     "split": _split,
     "move": _move,
     "group": _group,
+    "found": _found,
     "set aside": _set_aside,
+    "apart": _apart,
 }

@@ -307,11 +307,13 @@ class ImageEncoding:
         share = 1 - len(self._broken) / max(1, self._n_opened)
         return Trial(share, pace, self._n_bytes)
 
-    def finish(self) -> EncodedImages:
-        """Encode the rest, and return all images that have features."""
+    def finish(self, may_be_none: bool = False) -> EncodedImages:
+        """Encode the rest, and return all images that have features; raise if none has."""
         self._run(len(self._todo))
         hashes = self._images.hashes or ()
         kept, skipped = _without_broken(self._images, self._broken)
+        if not may_be_none:
+            check_any_opens(len(hashes), skipped)
         return EncodedImages(
             tuple(Path(self._images.paths[i]) for i in kept),
             tuple(hashes[i] for i in kept),
@@ -390,5 +392,4 @@ def _without_broken(
         for path, key in zip(images.paths, hashes, strict=True)
         if key in reasons
     ]
-    check_any_opens(len(hashes), skipped)
     return kept, skipped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,19 +18,33 @@ N_EXEMPLARS = 12
 
 def cohesion(graph: csr_array, labels: NDArray[Any]) -> NDArray[np.float64]:
     """Return the share of every cluster's edge weight that stays within it; 1 without edges."""
-    n_clusters = int(labels.max()) + 1
-    within = np.bincount(labels, _edges_within(graph, labels), n_clusters)
-    total = np.bincount(labels, np.asarray(graph.sum(axis=1)).ravel(), n_clusters)
-    return np.where(total > 0, within / np.where(total > 0, total, 1), 1.0)
+    return share_within(edges_within(graph, labels), degrees(graph), labels)
+
+
+def share_within(
+    within: NDArray[np.float64], total: NDArray[np.float64], labels: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the share of the images' edge weight that is within their clusters, per cluster."""
+    inside, every = np.bincount(labels, within), np.bincount(labels, total)
+    return np.where(every > 0, inside / np.where(every > 0, every, 1), 1.0)
 
 
 def typical_images(
-    graph: csr_array, labels: NDArray[Any], hashes: tuple[str, ...] | None = None
+    graph: csr_array, labels: NDArray[Any], hashes: Sequence[Any] | None = None
 ) -> list[list[int]]:
     """Return up to twelve images per cluster, heaviest edges into it first, without copies."""
-    order = np.lexsort((-_edges_within(graph, labels), labels))
+    return heaviest_images(edges_within(graph, labels), labels, hashes)
+
+
+def heaviest_images(
+    weights: NDArray[np.float64],
+    labels: NDArray[Any],
+    contents: Sequence[Any] | NDArray[Any] | None = None,
+) -> list[list[int]]:
+    """Return up to twelve images per cluster, the heaviest first, without equal contents."""
+    order = np.lexsort((-weights, labels))
     ends = np.cumsum(np.bincount(labels))
-    return [_without_copies(images, hashes) for images in np.split(order, ends[:-1])]
+    return [_without_copies(images, contents) for images in np.split(order, ends[:-1])]
 
 
 def borderline_images(membership: Membership) -> list[list[int]]:
@@ -46,19 +61,34 @@ def borderline_images(membership: Membership) -> list[list[int]]:
     return found
 
 
-def _edges_within(graph: csr_array, labels: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the weight of every image's edges into its own cluster."""
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    same = labels[rows] == labels[graph.indices]
-    return np.bincount(rows[same], graph.data[same], graph.shape[0]).astype(np.float64)
+def degrees(graph: csr_array) -> NDArray[np.float64]:
+    """Return the weight of every image's edges."""
+    return np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _without_copies(images: NDArray[np.intp], hashes: tuple[str, ...] | None) -> list[int]:
-    if hashes is None:
+def edges_within(
+    graph: csr_array, labels: NDArray[Any], rows: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """Return the weight of the edges into an image's own cluster, for all images or some rows."""
+    indptr, indices, data, own = graph.indptr, graph.indices, graph.data, labels
+    if rows is not None:
+        own, starts, counts = labels[rows], indptr[rows], np.diff(indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        edges = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+        indices, data = indices[edges], data[edges]
+    owners = np.repeat(np.arange(len(own)), np.diff(indptr))
+    same = own[owners] == labels[indices]
+    return np.bincount(owners[same], data[same], len(own)).astype(np.float64)
+
+
+def _without_copies(
+    images: NDArray[np.intp], contents: Sequence[Any] | NDArray[Any] | None
+) -> list[int]:
+    if contents is None:
         return [int(i) for i in images[:N_EXEMPLARS]]
-    first: dict[str, int] = {}
+    first: dict[Any, int] = {}
     for i in images:
-        first.setdefault(hashes[i], int(i))
+        first.setdefault(contents[i], int(i))
         if len(first) == N_EXEMPLARS:
             break
     return list(first.values())

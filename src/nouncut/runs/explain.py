@@ -132,13 +132,6 @@ class RunEvidence:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.labels = run.labels
-        # Copies are not compared: of each content in a cluster, the first image stands for all.
-        keys = np.stack([self._contents, self.labels], axis=1)
-        distinct = np.unique(keys, axis=0, return_index=True)[1]
-        distinct = distinct[self.labels[distinct] >= 0]
-        self._members = distinct[np.argsort(self.labels[distinct], kind="stable")]
-        n_numbers = 1 + max(run.names_by_cluster, default=-1)
-        self._ends = np.cumsum(np.bincount(self.labels[distinct], minlength=n_numbers))
 
     def nearest(
         self, rows: NDArray[np.intp], clusters: NDArray[np.intp], n: int = N_NEAREST
@@ -229,6 +222,22 @@ class RunEvidence:
         return np.union1d(_evenly(members, _COMPARED), np.intersect1d(linked, members))
 
     @cached_property
+    def _members(self) -> NDArray[np.intp]:
+        """Images by cluster; of each content in a cluster, the first image stands for all."""
+        n_numbers = int(self.labels.max(initial=0)) + 1
+        placed = np.flatnonzero(self.labels >= 0)
+        # Contents may be negative; only equality counts.
+        keys = self._contents[placed] * n_numbers + self.labels[placed]
+        distinct = placed[np.unique(keys, return_index=True)[1]]
+        # Clusters list their images by content.
+        return distinct[np.argsort(self.labels[distinct], kind="stable")]
+
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        n_numbers = 1 + max(self.run.groups.names, default=-1)
+        return np.cumsum(np.bincount(self.labels[self._members], minlength=n_numbers))
+
+    @cached_property
     def _contents(self) -> NDArray[np.int64]:
         """Equal numbers for files with equal content."""
         hashes = self.run.images["hash"].slice(0, len(self.labels)).combine_chunks()
@@ -296,7 +305,7 @@ def explain_image(run: Run, image: AnyPath | int) -> Explanation:
 
 def find_row(run: Run, image: AnyPath | int) -> int:
     """Return the row of an image: its number, its path, or the end of its path if no other's."""
-    n_images = len(run.assignments)
+    n_images = run.manifest["n_images"]
     if isinstance(image, int | np.integer):
         if not 0 <= image < n_images:
             raise InputError(

@@ -29,7 +29,13 @@ from nouncut.runs.collection import (
     share_features_of_copies,
 )
 from nouncut.runs.job import Job
-from nouncut.runs.matching import EarlierGroups, KeptNames, earlier_groups, keep_names
+from nouncut.runs.matching import (
+    EarlierGroups,
+    KeptNames,
+    earlier_groups,
+    keep_names,
+    kept_numbers,
+)
 from nouncut.runs.naming import name_groups
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary, choose_nouns
 from nouncut.words.cluster_names import ClusterName
@@ -68,8 +74,23 @@ def group_as_before(
     """Cluster images and name the clusters, after the run in the directory if there is one."""
     earlier = earlier_groups(directory, collection, job)
     groups = group_images(collection, vocabulary, job, earlier)
+    numbers = kept_numbers(directory, collection, groups.model.labels_, len(groups.names))
+    groups = _renumbered(groups, numbers)
     names = keep_names(directory, collection, groups.model.labels_, groups.names, job)
     return replace(groups, names=names.computed), names
+
+
+def _renumbered(groups: Groups, numbers: NDArray[np.intp]) -> Groups:
+    """Give clusters other numbers."""
+    if np.array_equal(numbers, np.arange(len(numbers))):
+        return groups
+    model, found, order = groups.model, groups.membership, np.argsort(numbers)
+    model.labels_ = numbers[model.labels_]
+    model.cluster_centers_ = model.cluster_centers_[order]
+    second = np.where(found.second < 0, -1, numbers[found.second])
+    membership = found._replace(label=numbers[found.label], second=second)
+    names = [groups.names[cluster] for cluster in order]
+    return replace(groups, names=names, membership=membership)
 
 
 def group_images(
@@ -94,7 +115,7 @@ def group_images(
             labels=model.labels_,
             temperature=model.membership_temperature_,
         )
-        alone = _single_outliers(model)
+        alone = single_outliers(model)
     with job.timed("naming groups"):
         names = name_groups(model.labels_, model.n_clusters_, collection, vocabulary, job)
     return Groups(model, count or model.cluster_count_, nouns, names, membership, alone)
@@ -113,7 +134,7 @@ def count_groups(collection: Collection, vocabulary: Vocabulary | None, job: Job
         if alike > _ONE_KIND:
             return ClusterCount(1, ((1, alike),), alike)
         return count_images(
-            _kernel(collection, nouns, job),
+            collection_kernel(collection, nouns, job),
             None if settings.n_neighbors == "auto" else settings.n_neighbors,
             random_state=settings.random_state,
             n_threads=count_threads(job.n_jobs),
@@ -153,11 +174,11 @@ def _fit(
     earlier_labels: NDArray[np.intp] | None,
     job: Job,
 ) -> NTKSpectralClustering:
-    tau = _tau(collection, job)
+    tau = chosen_tau(collection, job)
     model = NTKSpectralClustering(
         n_clusters,
         tau="auto" if tau is None else tau,
-        semantic_weight=_semantic_weight(collection, job),
+        semantic_weight=chosen_weight(collection, job),
         n_neighbors=job.settings.n_neighbors,
         solver=job.settings.solver,
         random_state=job.settings.random_state,
@@ -182,12 +203,13 @@ def _shares_space(collection: Collection) -> bool:
     return is_compared_as_is and model is not None and model.encoder.shares_space
 
 
-def _semantic_weight(collection: Collection, job: Job) -> float | Literal["auto"]:
+def chosen_weight(collection: Collection, job: Job) -> float | Literal["auto"]:
+    """Return the weight of words beside looks."""
     # Where words compare the images, there are no looks to judge the words by.
     return job.settings.semantic_weight if collection.word_view is None else 1.0
 
 
-def _tau(collection: Collection, job: Job) -> float | None:
+def chosen_tau(collection: Collection, job: Job) -> float | None:
     """Return the temperature; None to choose one without labels."""
     asked = job.settings.tau
     if asked is None and collection.model is not None:
@@ -195,18 +217,18 @@ def _tau(collection: Collection, job: Job) -> float | None:
     return None if asked in (None, "auto") else float(asked)
 
 
-def _single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:
+def single_outliers(model: NTKSpectralClustering) -> NDArray[np.intp]:
     """Return the outliers among images without copies."""
     found = outliers(model.graph_, model.labels_)
     n_copies = np.bincount(model.originals_, minlength=len(model.originals_))[model.originals_]
     return np.asarray(found[n_copies[found] == 1])
 
 
-def _kernel(collection: Collection, nouns: PositiveNouns | None, job: Job) -> Kernel:
+def collection_kernel(collection: Collection, nouns: PositiveNouns | None, job: Job) -> Kernel:
     """Return the kernel of the images with the nouns, or of their looks alone."""
     images = unit_rows(collection.visual)
     if nouns is None or collection.semantic is None:
         return Kernel(images, images)
-    semantic, tau = unit_rows(collection.semantic), _tau(collection, job)
+    semantic, tau = unit_rows(collection.semantic), chosen_tau(collection, job)
     tau = choose_tau(semantic, nouns.features) if tau is None else tau
     return Kernel(images, semantic, nouns.features, tau)

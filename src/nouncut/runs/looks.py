@@ -70,9 +70,9 @@ class SeveralEncodings:
         shares, paces, sizes = zip(*trials, strict=True)
         return Trial(min(shares), sum(paces), max(sizes))
 
-    def finish(self) -> EncodedImages:
+    def finish(self, may_be_none: bool = False) -> EncodedImages:
         """Encode the rest, and return the images that all encoders have features of."""
-        found = [part.finish() for part in self._encodings]
+        found = [part.finish(may_be_none) for part in self._encodings]
         common = set(found[0].paths).intersection(*(images.paths for images in found[1:]))
         first = found[0]
         kept = [i for i, path in enumerate(first.paths) if path in common]

@@ -23,13 +23,15 @@ from nouncut import __version__
 from nouncut.compute.checks import warn_user
 from nouncut.errors import InputError
 from nouncut.method.count import ClusterCount
-from nouncut.runs.carried_edits import NewImages, carry_edits
+from nouncut.runs.carried_edits import CarriedEdits, NewImages, carry_edits
+from nouncut.runs.changes import GroupsOf, compare_groups, count_files
 from nouncut.runs.collection import Collection
 from nouncut.runs.edit_log import EARLIER_EDITS, EDITS, LoggedEdit, rename_entry
 from nouncut.runs.edits import EditedGroups
+from nouncut.runs.file_changes import match_files
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
-from nouncut.runs.run import Run, open_run
+from nouncut.runs.run import Run, open_run, run_identities
 from nouncut.runs.settings import Settings
 from nouncut.runs.tables import path_texts
 from nouncut.words.cluster_names import ClusterName
@@ -72,10 +74,11 @@ class KeptNames:
     edits: list[LoggedEdit] | None = None
     unmatched: list[dict[str, Any]] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] | None = None
 
     def manifest(self) -> dict[str, Any]:
         """Return the fields of the manifest about the run before."""
-        about = {"earlier_run": self.about} if self.about else {}
+        about = {"earlier_run": self.about, "changes": self.changes} if self.about else {}
         return about | ({"unmatched_names": self.unmatched} if self.unmatched else {})
 
 
@@ -131,6 +134,24 @@ def earlier_groups(directory: Path, collection: Collection, job: Job) -> Earlier
     return EarlierGroups(_read_count(run.manifest.get("cluster_count")), labels)
 
 
+def kept_numbers(
+    directory: Path, collection: Collection, labels: NDArray[np.intp], n_clusters: int
+) -> NDArray[np.intp]:
+    """Return the numbers of new clusters: those of the earlier clusters that they match.
+
+    The others get the numbers that are free, from 0 to `n_clusters` - 1.
+    """
+    try:
+        run = open_run(directory)
+        known = run_identities(run), run.computed.labels
+    except InputError:
+        return np.arange(n_clusters)
+    matches = match_clusters(*known, _identities(collection.images), labels)
+    kept = {new: match.earlier for new, match in matches.items() if match.earlier < n_clusters}
+    free = iter(sorted(set(range(n_clusters)) - set(kept.values())))
+    return np.array([kept[c] if c in kept else next(free) for c in range(n_clusters)])
+
+
 def _read_count(found: Any) -> ClusterCount | None:
     try:
         candidates = tuple((int(number), float(score)) for number, score in found["candidates"])
@@ -150,7 +171,7 @@ def carry_names(
 
     Computed names are carried over only if they were found by the `same_rules`.
     """
-    rows, old_ids, ids = run.computed.clusters.to_pylist(), run_identities(run), images.ids
+    rows, old_ids, ids = run.all_clusters.to_pylist(), run_identities(run), images.ids
     matches = match_clusters(old_ids, run.computed.labels, ids, labels)
     computed = keep_computed(names, rows, matches) if same_rules else names
     groups = EditedGroups.computed(labels, [name.name for name in computed])
@@ -178,15 +199,32 @@ def carry_names(
         edits or None,
         [{"name": one.name, "images": _sample(one.images)} for one in unmatched],
         about,
+        _changes(run, images, groups, given, {n: m.earlier for n, m in edited.items()}, carried),
     )
 
 
-def run_identities(run: Run) -> list[str]:
-    """Return what identifies the images of a run: hashes of their contents, else their paths."""
-    images = run.images.slice(0, len(run.assignments))
-    column = images["path"] if images["hash"].null_count else images["hash"]
-    ids: list[str] = column.to_pylist()
-    return ids
+def _changes(
+    run: Run,
+    images: NewImages,
+    groups: EditedGroups,
+    given: Mapping[int, str],
+    counterparts: Mapping[int, int],
+    carried: CarriedEdits,
+) -> dict[str, Any]:
+    """Return what changed since the run before, for the manifest."""
+    paths = run.images["path"].slice(0, len(run.labels)).to_pylist()
+    files = match_files(run_identities(run), paths, images.ids, images.paths)
+    groups = groups.without_empty()
+    before = GroupsOf(run.labels, run.groups.names)
+    after = GroupsOf(groups.labels, groups.names | dict(given))
+    changes = replace(
+        count_files(files),
+        **compare_groups(before, after, (files.kept, files.files), counterparts),
+        reclustered=True,
+        n_edits_kept=len(carried.kept),
+        edits_dropped=carried.dropped,
+    )
+    return changes.to_json()
 
 
 def match_clusters(

@@ -15,7 +15,13 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.compute.rows import Projection, unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.errors import InputError, NouncutError, printable_path
+from nouncut.errors import (
+    InputError,
+    ModelError,
+    NouncutError,
+    ParameterError,
+    printable_path,
+)
 from nouncut.images.find import SkippedFile
 from nouncut.method.estimator import MODEL_ARRAYS, NTKSpectralClustering
 from nouncut.method.familiarity import familiarity
@@ -24,11 +30,13 @@ from nouncut.runs.collection import Collection, collect_features, familiar_rows
 from nouncut.runs.contents import membership_columns
 from nouncut.runs.directory import MANIFEST, array_path, damaged
 from nouncut.runs.edited_predictions import edited_predictions
+from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
 from nouncut.runs.looks import choose_looks, fingerprints, start_encoding
 from nouncut.runs.run import Run
 from nouncut.runs.settings import Settings
 from nouncut.runs.sources import (
+    Source,
     as_paths,
     choose_model,
     list_images,
@@ -119,18 +127,16 @@ def predict_images(
     ...     predict_images(run, path).table["cluster"].to_pylist() == run.labels.tolist()
     True
     """
-    looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
-    settings = Settings(model=_field(run, "model")["name"] or "auto", looks=looks or None)
-    job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
-    queries = _read_queries(run, as_paths(paths), job)
+    job = Job(model_settings(run), store or FeatureStore(), progress or silent, n_jobs)
+    queries = read_queries(run, open_sources(as_paths(paths)), job)
     found = _place(run, queries, job)
     known_kind = familiarity(
-        _familiar_rows(run), familiar_rows(queries), n_threads=count_threads(n_jobs)
+        known_familiar_rows(run), familiar_rows(queries), n_threads=count_threads(n_jobs)
     )
-    names = np.array(run.computed.names, dtype=object)
+    names = np.array(run.all_clusters["name"].to_pylist(), dtype=object)
     columns = membership_columns(found, names) | {
         "path": path_texts(queries.images.paths),
-        "unseen": known_kind < _field(run, "least_familiarity"),
+        "unseen": known_kind < needed_field(run, "least_familiarity"),
     }
     table = table_of(columns, PREDICTIONS_SCHEMA)
     if run.edits:
@@ -138,21 +144,37 @@ def predict_images(
     return Prediction(queries.images.paths, table, queries.images.skipped)
 
 
-def _field(run: Run, name: str) -> Any:
+def needed_field(run: Run, name: str) -> Any:
     """Return a field of the manifest that predictions need."""
     if run.manifest.get(name) is None:
         raise damaged(run.directory / MANIFEST, f"it has no {name!r}")
     return run.manifest[name]
 
 
-def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
-    """Return new images with features that can be compared with those of the run."""
-    source = open_sources(sources)
-    chosen, looks = choose_model(source, job), choose_looks(source, job)
+def model_settings(run: Run) -> Settings:
+    """Return settings with the models of a run."""
+    looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
+    return Settings(model=needed_field(run, "model")["name"] or "auto", looks=looks or None)
+
+
+def read_queries(run: Run, source: Source, job: Job, images: ImageSet | None = None) -> Collection:
+    """Return new images with features that can be compared with those of the run.
+
+    `images` are those of the source, if they are known already; all of them may be broken.
+    """
+    try:
+        chosen, looks = choose_model(source, job), choose_looks(source, job)
+    except ParameterError as error:
+        names = " and ".join((job.settings.model, *(job.settings.looks or ())))
+        raise ModelError(
+            f"{printable_path(run.directory)} was made with {printable_path(names)}, which is not "
+            "there any more. Put the model back, or cluster the images again with another one."
+        ) from error
     _check_versions(run, fingerprints(chosen, looks))
-    images = list_images(source, job)
+    may_be_none = images is not None
+    images = images or list_images(source, job)
     if encoding := start_encoding(images, chosen, looks, job):
-        images = encoding.finish()
+        images = encoding.finish(may_be_none)
     views = [_view(run, f"view_{number}") for number in range(max(1, len(looks)))]
     try:
         queries = collect_features(source, images, chosen, views)
@@ -162,11 +184,11 @@ def _read_queries(run: Run, sources: list[str], job: Job) -> Collection:
         raise damaged(array_path(run.directory, "view_0_basis"), str(error)) from error
     by_words = _view(run, "view")
     if by_words and queries.semantic is not None:
-        return replace(queries, visual=by_words(unit_rows(queries.semantic)))
+        return replace(queries, visual=by_words(unit_rows(queries.semantic)), word_view=by_words)
     return queries
 
 
-def _familiar_rows(run: Run) -> NDArray[np.float32]:
+def known_familiar_rows(run: Run) -> NDArray[np.float32]:
     """Return the rows of the run's images that `familiar_rows` returned for them."""
     features, view = run.array("features"), _view(run, "view_0")
     if view is None or not run.has_array("lengths") or run.has_array("view_basis"):
@@ -182,7 +204,7 @@ def _view(run: Run, name: str) -> Projection | None:
 
 def _check_versions(run: Run, versions: list[str]) -> None:
     """Raise if the models are not those of the run."""
-    models = [_field(run, "model"), *(run.manifest.get("looks") or ())]
+    models = [needed_field(run, "model"), *(run.manifest.get("looks") or ())]
     known = [model for model in models if model.get("fingerprint")]
     if versions != [model["fingerprint"] for model in known]:
         names = " and ".join(str(model["name"]) for model in known) or "a model"
@@ -195,9 +217,8 @@ def _check_versions(run: Run, versions: list[str]) -> None:
 def _place(run: Run, queries: Collection, job: Job) -> Membership:
     """Return the clusters of new images; nothing is fitted again."""
     has_nouns = run.has_array("model_noun_features")
-    names = (name for name in MODEL_ARRAYS if name in _REQUIRED_ARRAYS or run.has_array(name))
     model = NTKSpectralClustering.from_arrays(
-        {name: run.array(name) for name in names},
+        model_arrays(run),
         run.array("features"),
         run.array("semantic") if has_nouns else None,
         run.array("embedding"),
@@ -209,20 +230,25 @@ def _place(run: Run, queries: Collection, job: Job) -> Membership:
         embedding,
         model.cluster_centers_,
         labels=labels,
-        temperature=_field(run, "membership_temperature"),
+        temperature=needed_field(run, "membership_temperature"),
     )
+
+
+def model_arrays(run: Run) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a run that place new images."""
+    names = (name for name in MODEL_ARRAYS if name in _REQUIRED_ARRAYS or run.has_array(name))
+    return {name: run.array(name) for name in names}
 
 
 def known_rows(run: Run) -> NDArray[np.float32]:
     """Return unit rows of the run's images: their inner products say how much they look alike."""
-    return np.asarray(unit_rows(_familiar_rows(run)), np.float32)
+    return np.asarray(unit_rows(known_familiar_rows(run)), np.float32)
 
 
 def new_rows(
     run: Run, paths: Iterable[AnyPath], store: FeatureStore | None = None
 ) -> NDArray[np.float32]:
     """Return unit rows of new images that can be compared with `known_rows`."""
-    looks = tuple(part["name"] for part in run.manifest.get("looks") or ())
-    settings = Settings(model=run.manifest["model"]["name"] or "auto", looks=looks or None)
-    queries = _read_queries(run, as_paths(paths), Job(settings, store or FeatureStore()))
+    job = Job(model_settings(run), store or FeatureStore())
+    queries = read_queries(run, open_sources(as_paths(paths)), job)
     return np.asarray(unit_rows(familiar_rows(queries)), np.float32)

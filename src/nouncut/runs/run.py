@@ -15,28 +15,27 @@ from numpy.typing import NDArray
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
-from nouncut.errors import InputError, ParameterError, printable_path
+from nouncut.errors import InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.edit_log import LoggedEdit, read_log
 from nouncut.runs.edit_verbs import EditVerbs
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
+from nouncut.runs.questions import Questions
 from nouncut.runs.run_files import RunFiles
 from nouncut.runs.tables import real_paths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from nouncut.runs.explain import Explanation
-    from nouncut.runs.search import Searcher
-    from nouncut.runs.tree import TreeNode
+    from nouncut.runs.edited_tables import GroupFacts
 
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(EditVerbs):
+class Run(EditVerbs, Questions):
     """A finished run; `open_run` opens one.
 
     Tables are read on first use, arrays are mapped into memory. The groups are those that were
@@ -99,10 +98,24 @@ class Run(EditVerbs):
     def clusters(self) -> pa.Table:
         """One row per cluster, the largest first: its number, name, size and typical images."""
         if not self.edits:
-            return self._table("clusters")
-        from nouncut.runs.edited_tables import clusters_of_edited
+            return _largest_first(self.all_clusters)
+        from nouncut.runs.edited_tables import edited_clusters
 
-        return clusters_of_edited(self)
+        return edited_clusters(self)
+
+    @cached_property
+    def group_facts(self) -> GroupFacts:
+        """Describes edited groups; only that of the run without edits is used."""
+        from nouncut.runs.edited_tables import GroupFacts
+
+        graph = self.graph() if self.has_array("graph_data") else None
+        hashes = self.images["hash"].slice(0, len(self.assignments)).combine_chunks()
+        return GroupFacts(graph, hashes)
+
+    @cached_property
+    def all_clusters(self) -> pa.Table:
+        """The computed clusters by number, also those whose images are all gone."""
+        return self._table("clusters")
 
     @cached_property
     def images(self) -> pa.Table:
@@ -158,6 +171,11 @@ class Run(EditVerbs):
             a name is not valid text.
         """
         return real_paths(self.images.slice(0, len(self.assignments)))
+
+    @property
+    def array_names(self) -> list[str]:
+        """The names of all arrays."""
+        return list(self._files.array_names)
 
     def has_array(self, name: str) -> bool:
         """Return whether the run has an array.
@@ -249,6 +267,12 @@ class Run(EditVerbs):
         """
         from scipy.sparse import csr_array
 
+        return csr_array(self.computed._graph)  # another object with the same arrays
+
+    @cached_property
+    def _graph(self) -> csr_array:
+        from scipy.sparse import csr_array
+
         parts = tuple(self.array(f"graph_{part}") for part in ("data", "indices", "indptr"))
         n_images = len(self.assignments)
         try:
@@ -258,170 +282,9 @@ class Run(EditVerbs):
             raise damaged(array_path(self.directory, "graph_indices"), str(error)) from error
         return graph
 
-    def explain(self, image: AnyPath | int) -> Explanation:
-        """Explain why an image is in its cluster.
-
-        Parameters
-        ----------
-        image : path or int
-            Path of an image as in `assignments`, the end of it if no other path ends alike, or
-            a row number.
-
-        Returns
-        -------
-        Explanation
-            The most similar images, the words that speak for the cluster, and the same for the
-            second choice. No model is loaded.
-
-        Raises
-        ------
-        InputError
-            If the run has no such image; the message names similar ones.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from nouncut import cluster_images
-        >>> from nouncut.paper.synthetic import make_clip_like
-        >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     np.save(Path(folder, "clip.npy"), data.features)
-        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-        ...     found = run.explain(7)
-        >>> found.row, len(found.chosen.nearest), found.is_outlier
-        (7, 4, False)
-        """
-        from nouncut.runs.explain import explain_image
-
-        return explain_image(self, image)
-
-    @cached_property
-    def tree(self) -> TreeNode:
-        """Groups of groups: the clusters as a tree, with names for all groups.
-
-        Its levels are those that were asked for, or the few that persist, if any. Clusters are
-        joined by their links in the graph and by what they mean. No model is loaded.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from nouncut import cluster_images
-        >>> from nouncut.paper.synthetic import make_clip_like
-        >>> data = make_clip_like(n_images=300, n_clusters=4, random_state=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     np.save(Path(folder, "clip.npy"), data.features)
-        ...     run = cluster_images(Path(folder, "clip.npy"), [2, 4], output=Path(folder, "run"))
-        ...     tree = run.tree
-        >>> len(tree.children), sorted(tree.clusters)
-        (2, [0, 1, 2, 3])
-        """
-        from nouncut.runs.tree import run_tree
-
-        return run_tree(self)
-
-    def search(
-        self, text: str | None = None, *, like: AnyPath | int | None = None, n: int | None = 20
-    ) -> pa.Table:
-        """Find images by a text or by an example.
-
-        Parameters
-        ----------
-        text : str, optional
-            What to search for, such as "dogs on grass". Images of groups whose name is at or below
-            what the text is about ("dog") come first, then those that the model finds closest.
-        like : path or int, optional
-            An image of the run, as for `explain`, or another image file. Pass this or `text`.
-        n : int or None, default=20
-            How many images to return at most; None for all.
-
-        Returns
-        -------
-        pyarrow.Table
-            Path, cluster, name, score (a cosine), whether the group's name matches, and the row in
-            `assignments`; the best images first.
-
-        Raises
-        ------
-        InputError
-            If the run was made without a model that reads texts, or if the file is no image.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from nouncut import cluster_images
-        >>> from nouncut.paper.synthetic import make_clip_like
-        >>> data = make_clip_like(n_images=300, n_clusters=3, random_state=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     np.save(Path(folder, "clip.npy"), data.features)
-        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-        ...     found = run.search(like=7, n=5)
-        >>> set(run.labels[found["row"]]) == {run.labels[7]}
-        True
-        """
-        from nouncut.runs.search import check_count
-
-        check_count(n)
-        if (text is None) == (like is None):
-            raise ParameterError("Pass either `text` or `like`.")
-        if text is not None:
-            return self._searcher.by_text(text, n)
-        return self._searcher.like(like, n)  # type: ignore[arg-type]
-
-    def duplicates(self, threshold: float = 0.95) -> pa.Table:
-        """Find images that are the same, or nearly so.
-
-        Parameters
-        ----------
-        threshold : float, default=0.95
-            The least cosine of the visual features of two images that are nearly the same. Files
-            with the same content always are.
-
-        Returns
-        -------
-        pyarrow.Table
-            One row per image that has duplicates: the number of its group of duplicates, path,
-            cluster, name, its largest cosine within the group, and whether another file has the
-            same content. Large groups come first.
-
-        Raises
-        ------
-        InputError
-            If the run compares images by words.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from nouncut import cluster_images
-        >>> from nouncut.paper.synthetic import make_clip_like
-        >>> features = make_clip_like(n_images=300, n_clusters=3, random_state=0).features
-        >>> features[7] = features[5] + 1e-3 * features[6]
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     np.save(Path(folder, "clip.npy"), features)
-        ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-        ...     run.duplicates(0.99).select(["group", "row"]).to_pylist()
-        [{'group': 0, 'row': 5}, {'group': 0, 'row': 7}]
-        """
-        from nouncut.runs.search import find_duplicates
-
-        return find_duplicates(self, threshold)
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        from nouncut.runs.search import Searcher
-
-        return Searcher(self)
-
     def __repr__(self) -> str:
         n_images = self.manifest["n_images"]
-        n_clusters = len(self.clusters) if self.edits else self.manifest["n_clusters"]
+        n_clusters = len(self.clusters)
         place = printable_path(self.directory)
         return f"Run({place!r}: {n_images} images in {n_clusters} clusters)"
 
@@ -486,6 +349,14 @@ def open_run(directory: AnyPath) -> Run:
     return run
 
 
+def run_identities(run: Run) -> list[str]:
+    """Return what identifies the images of a run: hashes of their contents, else their paths."""
+    images = run.images.slice(0, len(run.assignments))
+    column = images["path"] if images["hash"].null_count else images["hash"]
+    ids: list[str] = column.to_pylist()
+    return ids
+
+
 def run_directory(path: AnyPath) -> Path:
     """Return the run directory that a path names, itself or by its manifest or report."""
     place = Path(path)
@@ -507,6 +378,14 @@ def read_finished(directory: Path) -> dict[str, Any]:
     if manifest["n_clusters"] > manifest["n_images"]:
         raise damaged(directory / MANIFEST, "it has more clusters than images")
     return manifest
+
+
+def _largest_first(clusters: pa.Table) -> pa.Table:
+    """Return the clusters that have images, the largest first."""
+    sizes = clusters["size"].to_numpy()
+    order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+    in_order = np.array_equal(order, np.arange(len(sizes)))
+    return clusters if in_order else clusters.take(order)
 
 
 def _identity(manifest: dict[str, Any]) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nouncut.runs.arrays import array_names, check_headers, known_sizes, map_array
-from nouncut.runs.directory import array_path, damaged, table_path
+from nouncut.runs.directory import array_path, damaged
 from nouncut.runs.manifest_fields import FILES
 from nouncut.runs.table_values import check_values
 from nouncut.runs.tables import SCHEMAS, check_footer, read_table
@@ -28,6 +28,8 @@ class RunFiles:
             "clusters": self.n_clusters,
             "images": self.n_images + manifest.get("n_skipped", 0),
         }
+        # Only large tables have parts.
+        self._n_parts: dict[str, int] = manifest.get("parts") or {}
         # Runs of version 0.1.0 have no checksums.
         self._checksums: dict[str, str] | None = manifest.get(FILES)
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -40,13 +42,13 @@ class RunFiles:
     def check(self) -> None:
         """Compare the tables' footers and the arrays' headers with each other."""
         for name in SCHEMAS:
-            check_footer(self.directory, name, self._n_rows[name])
+            check_footer(self.directory, name, self._n_rows[name], self._n_parts.get(name, 0))
         _ = self._sizes
 
     def table(self, name: str) -> pa.Table:
         """Read a table."""
-        checksum = self._checksum(table_path(self.directory, name))
-        table = read_table(self.directory, name, checksum)
+        n_parts = self._n_parts.get(name, 0)
+        table = read_table(self.directory, name, self._checksum, n_parts)
         check_values(table, name, self.directory, self.n_images, self.n_clusters)
         return table
 
@@ -59,7 +61,7 @@ class RunFiles:
 
     def check_table(self, name: str) -> None:
         """Raise an `InputError` if a table is damaged."""
-        check_footer(self.directory, name, self._n_rows[name])
+        check_footer(self.directory, name, self._n_rows[name], self._n_parts.get(name, 0))
         self.table(name)
 
     def check_array(self, name: str) -> None:

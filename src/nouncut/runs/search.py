@@ -57,6 +57,49 @@ DUPLICATES_SCHEMA = pa.schema(
 )
 
 
+class SearchArrays:
+    """The features and the model that searches need: loaded once, and kept whatever is edited."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def load(self) -> None:
+        """Load everything, so that no search has to wait for it."""
+        _ = self.looks, self.semantic
+        self.encoder.encode_texts(["thing"])
+
+    @cached_property
+    def semantic(self) -> NDArray[np.float32]:
+        """The unit rows that are compared with texts."""
+        if not self._run.has_array("semantic"):
+            raise _without_text(self._run)
+        return np.asarray(unit_rows(self._run.array("semantic")), np.float32)
+
+    @cached_property
+    def looks(self) -> NDArray[np.float32]:
+        """The unit rows that are compared with each other."""
+        from nouncut.runs.predict import known_rows
+
+        return known_rows(self._run)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model that the run was made with."""
+        from nouncut.models.choose import load_encoder
+
+        model = self._run.manifest.get("model") or {}
+        if not model.get("name"):
+            raise _without_text(self._run)
+        encoder = load_encoder(model["name"]).encoder
+        if encoder.fingerprint != model["fingerprint"]:
+            raise InputError(
+                f"{printable_path(self._run.directory)} was made with another version of "
+                f"{model['name']}, whose features cannot be compared with this one's. Cluster the "
+                "images again."
+            )
+        return encoder
+
+
 @dataclass(frozen=True)
 class Searcher:
     """Searches the images of a run; the model is loaded by the first search that needs it."""
@@ -70,25 +113,31 @@ class Searcher:
         Images of groups whose name is among what the text is about come first: "dog" finds
         spaniels. Otherwise the cosine of image and text decides.
         """
+        scores, is_named = self.compare(text)
+        first = best_rows(scores, np.flatnonzero(is_named), n)
+        rest = None if n is None else n - len(first)
+        order = np.concatenate([first, best_rows(scores, np.flatnonzero(~is_named), rest)])
+        return self._found(order, scores, is_named)
+
+    def compare(self, text: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the cosine of every image with a text, and whether its group's name suits it."""
         query = read_query(text)
-        scores = self._semantic @ self._encode(text, query.phrases)
-        is_named = self._named(text, query.heads)
-        order = np.lexsort((-scores, ~is_named))
-        return self._found(order[:n], scores, is_named)
+        scores = self.run.search_arrays.semantic @ self._encode(text, query.phrases)
+        return scores, np.isin(self.run.labels, self._named(text, query.heads))
 
     def like(self, image: AnyPath | int, n: int | None = 20) -> pa.Table:
         """Return the images that look most like one of the run, or like a new file."""
         try:
             row = find_row(self.run, image)
-            wanted = self._looks[row]
+            wanted = self.run.search_arrays.looks[row]
         except InputError:
             if isinstance(image, int | np.integer) or not Path(image).is_file():
                 raise
             row, wanted = -1, self._new_looks(image)
-        scores = self._looks @ wanted
-        order = np.argsort(-scores, kind="stable")
-        order = order[order != row]
-        return self._found(order[:n], scores, np.zeros(len(scores), bool))
+        scores = self.run.search_arrays.looks @ wanted
+        every = np.arange(len(scores))
+        order = best_rows(scores, every[every != row], n)
+        return self._found(order, scores, np.zeros(len(scores), bool))
 
     def _new_looks(self, file: AnyPath) -> NDArray[np.float32]:
         """Return the unit row of an image file."""
@@ -111,7 +160,7 @@ class Searcher:
         """Return the unit vector of a text."""
         if not text.strip():
             raise ParameterError("`text` is empty. Say what to search for.")
-        encoder = self._encoder
+        encoder = self.run.search_arrays.encoder
         # A model of single words is asked for each noun.
         texts = [text] if encoder.shares_space or not phrases else [one.text for one in phrases]
         if len(encoder.unknown_texts(texts)) == len(texts):
@@ -121,8 +170,11 @@ class Searcher:
         mean = encoder.encode_texts(texts).mean(axis=0, keepdims=True)
         return np.asarray(unit_rows(mean)[0])
 
-    def _named(self, text: str, heads: tuple[Phrase, ...]) -> NDArray[np.bool_]:
-        """Tell which images are in groups whose names hold the text, or fall under its nouns."""
+    def groups_about(self, text: str) -> list[int]:
+        """Return the groups whose names hold a text, or fall under its nouns."""
+        return self._named(text, read_query(text).heads)
+
+    def _named(self, text: str, heads: tuple[Phrase, ...]) -> list[int]:
         wanted = {sense.id for head in heads for sense in head.senses}
         words = {f" {word} " for word in (fold_word(text), *(head.text for head in heads))}
         rows = self.run.clusters.select(["cluster", "name", "gloss", "guess"]).to_pylist()
@@ -132,35 +184,20 @@ class Searcher:
             suits = wanted & _synsets_above(row["name"], row["gloss"] or "")
             if not row["guess"] and (suits or any(word in name for word in words)):
                 numbers.append(row["cluster"])
-        return np.isin(self.run.labels, numbers)
+        return numbers
 
-    @cached_property
-    def _semantic(self) -> NDArray[np.float32]:
-        if not self.run.has_array("semantic"):
-            raise _without_text(self.run)
-        return np.asarray(unit_rows(self.run.array("semantic")), np.float32)
 
-    @cached_property
-    def _looks(self) -> NDArray[np.float32]:
-        from nouncut.runs.predict import known_rows
+def best_rows(scores: NDArray[Any], rows: NDArray[np.intp], n: int | None) -> NDArray[np.intp]:
+    """Return the `n` of some ascending rows with the largest scores, the largest first.
 
-        return known_rows(self.run)
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        from nouncut.models.choose import load_encoder
-
-        model = self.run.manifest.get("model") or {}
-        if not model.get("name"):
-            raise _without_text(self.run)
-        encoder = load_encoder(model["name"]).encoder
-        if encoder.fingerprint != model["fingerprint"]:
-            raise InputError(
-                f"{printable_path(self.run.directory)} was made with another version of "
-                f"{model['name']}, whose features cannot be compared with this one's. Cluster the "
-                "images again."
-            )
-        return encoder
+    Only these are sorted. Of equal scores, the first row comes first.
+    """
+    if n is not None and n < len(rows):
+        own = scores[rows]
+        least = np.partition(own, len(own) - n)[len(own) - n] if n else np.inf
+        above, equal = rows[own > least], rows[own == least]
+        rows = np.sort(np.concatenate([above, equal[: n - len(above)]]))
+    return np.asarray(rows[np.argsort(-scores[rows], kind="stable")])
 
 
 def find_duplicates(run: Run, threshold: float = SAME) -> pa.Table:

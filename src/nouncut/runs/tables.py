@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,7 +16,7 @@ from nouncut.compute.files import AnyPath, new_file
 from nouncut.errors import InputError
 from nouncut.images.find import SkippedFile
 from nouncut.runs.checksums import check_file, open_inside
-from nouncut.runs.directory import damaged, table_path
+from nouncut.runs.directory import damaged, table_path, table_paths
 
 ASSIGNMENTS_SCHEMA = pa.schema(
     {
@@ -73,7 +73,12 @@ def path_texts(paths: Sequence[AnyPath]) -> list[str]:
 
 def table_of(columns: dict[str, Any], schema: pa.Schema) -> pa.Table:
     """Return columns as a table, cast to the types of a schema."""
-    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
+    known = (pa.Array, pa.ChunkedArray)
+    every = (columns[field.name] for field in schema)
+    arrays = [
+        (one if isinstance(one, known) else pa.array(one)).cast(field.type)
+        for one, field in zip(every, schema, strict=True)
+    ]
     return pa.table(arrays, schema=schema)
 
 
@@ -105,9 +110,14 @@ def images_table(
 
 def real_paths(images: pa.Table) -> list[Path]:
     """Return the paths of a table of images as the file system knows them."""
+    return [Path(path) for path in original_texts(images)]
+
+
+def original_texts(images: pa.Table) -> list[str]:
+    """Return paths and addresses as they were before they had to be valid text."""
     texts, raw = images["path"].to_pylist(), images["raw_path"].to_pylist()
     return [
-        Path(text if original is None else os.fsdecode(original))
+        text if original is None else os.fsdecode(original)
         for text, original in zip(texts, raw, strict=True)
     ]
 
@@ -118,34 +128,49 @@ def write_table(directory: Path, name: str, table: pa.Table) -> None:
         pq.write_table(table, file, write_page_checksum=True)
 
 
-def read_table(directory: Path, name: str, checksum: str | None = None) -> pa.Table:
-    """Read a table."""
-    path = table_path(directory, name)
+def read_table(
+    directory: Path, name: str, checksum: Callable[[Path], str | None], n_parts: int = 0
+) -> pa.Table:
+    """Read a table, all parts of a large one; `checksum` returns that of a file, if it is known."""
+    paths = table_paths(directory, name, n_parts)
+    tables = [_read_file(path, directory, checksum(path)) for path in paths]
+    table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    return _with_new_columns(table, SCHEMAS[name])
+
+
+def _read_file(path: Path, directory: Path, checksum: str | None) -> pa.Table:
     with _opened(path, directory) as (file, parquet):
         check_file(file, path, checksum)
         # Arrow's threads hold on to the file. If the interpreter ends before they let go of it,
         # they wait for its lock for ever, and end the process with SIGABRT.
         table = parquet.read(use_threads=False)
         table.validate(full=True)
-    return _with_new_columns(table, SCHEMAS[name])
+    return table
 
 
-def check_footer(directory: Path, name: str, n_rows: int) -> None:
-    """Raise unless the footer of a table has the right columns and number of rows."""
-    path = table_path(directory, name)
+def check_footer(directory: Path, name: str, n_rows: int, n_parts: int = 0) -> None:
+    """Raise unless the footers of a table have the right columns and number of rows."""
+    paths = table_paths(directory, name, n_parts)
+    found = sum(_check_one_footer(path, directory, name) for path in paths)
+    if found != n_rows:
+        place = paths[0] if len(paths) == 1 else paths[0].parent
+        raise damaged(place, f"it has {found} rows instead of {n_rows}")
+
+
+def _check_one_footer(path: Path, directory: Path, name: str) -> int:
+    """Raise unless the footer of a file has the right columns; return its number of rows."""
     with _opened(path, directory) as (file, parquet):
-        schema, found = parquet.schema_arrow, parquet.metadata.num_rows
+        schema, found = parquet.schema_arrow, int(parquet.metadata.num_rows)
         n_bytes = os.fstat(file.fileno()).st_size
     for field in SCHEMAS[name]:
         if field.name in _NEW_COLUMNS and field.name not in schema.names:
             continue
         if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
             raise damaged(path, f"it has no column {field.name!r} of type {field.type}")
-    if found != n_rows:
-        raise damaged(path, f"it has {found} rows instead of {n_rows}")
     # A few bytes can stand for billions of equal rows, but paths differ.
     if found > n_bytes:
         raise damaged(path, f"it has {found} rows in {n_bytes} bytes")
+    return found
 
 
 @contextmanager

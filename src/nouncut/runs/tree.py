@@ -104,7 +104,8 @@ def find_levels(
 ) -> dict[str, Any]:
     """Return the levels of a tree for the manifest: the group of every cluster, coarsest first.
 
-    `sizes` of the clusters tell later whether the levels still belong to the clusters.
+    Clusters are in the order of their numbers. Their `sizes` tell later whether the levels still
+    belong to the clusters.
     """
     from nouncut.method.hierarchy import join_clusters, nested_levels
 
@@ -116,13 +117,46 @@ def find_levels(
 def run_tree(run: Run, counts: Sequence[int] | None = None) -> TreeNode:
     """Return the tree of a run; see `Run.tree`.
 
-    `counts` are numbers of groups, by default those that the run was made with.
+    `counts` are numbers of groups, by default those that the run was made with. Edits do not move
+    groups in the tree: a new group lies where the cluster lies that most of its images are from.
     """
     numbers = run.clusters["cluster"].to_numpy()
     labels = _positions(run.labels, numbers)
     sizes = np.bincount(labels[labels >= 0], minlength=len(numbers))
-    levels = [np.array(level, dtype=np.intp) for level in _levels(run, labels, sizes, counts)]
-    return _build(run, numbers, sizes, levels)
+    known = run.computed.levels if counts is None else _levels(run.computed, counts)
+    computed = np.unique(run.computed.labels, return_inverse=True)[1]
+    main = _main_clusters(labels, computed, len(numbers))
+    return _build(run, numbers, sizes, [np.array(level, dtype=np.intp)[main] for level in known])
+
+
+def computed_levels(run: Run) -> list[list[int]]:
+    """Return the levels of a run without edits: those it has kept, or those in its graph."""
+    kept = _kept_levels(run.manifest.get("tree"), np.unique(run.labels, return_counts=True)[1])
+    if kept is not None:
+        return kept
+    return _levels(run, (run.manifest.get("settings") or {}).get("levels"))
+
+
+def _levels(run: Run, counts: Sequence[int] | None) -> list[list[int]]:
+    """Find the levels of a run without edits in its graph; its clusters may leave out numbers."""
+    if not run.has_array("graph_indptr"):
+        return []
+    semantic = run.array("semantic") if run.has_array("semantic") else None
+    labels = np.unique(run.labels, return_inverse=True)[1]
+    return list(find_levels(run.graph(), labels, semantic, counts)["levels"])
+
+
+def _main_clusters(
+    labels: NDArray[np.intp], computed: NDArray[np.intp], n_groups: int
+) -> NDArray[np.intp]:
+    """Return the computed cluster that most images of every group are from."""
+    n_clusters = int(computed.max(initial=0)) + 1
+    placed = labels >= 0
+    pairs, counts = np.unique(labels[placed] * n_clusters + computed[placed], return_counts=True)
+    main = np.zeros(n_groups, dtype=np.intp)
+    order = np.argsort(counts, kind="stable")  # the most frequent is written last
+    main[pairs[order] // n_clusters] = pairs[order] % n_clusters
+    return main
 
 
 def _positions(labels: NDArray[np.intp], numbers: NDArray[Any]) -> NDArray[np.intp]:
@@ -130,25 +164,6 @@ def _positions(labels: NDArray[np.intp], numbers: NDArray[Any]) -> NDArray[np.in
     order = np.argsort(numbers, kind="stable")
     at = np.minimum(np.searchsorted(numbers, labels, sorter=order), len(numbers) - 1)
     return np.where(numbers[order[at]] == labels, order[at], -1)
-
-
-def _levels(
-    run: Run, labels: NDArray[np.intp], sizes: NDArray[np.intp], counts: Sequence[int] | None
-) -> list[list[int]]:
-    """Return the levels that the run has kept, or find them in its graph."""
-    if counts is None:
-        kept = _kept_levels(run.manifest.get("tree"), sizes)
-        if kept is not None:
-            return kept
-        counts = (run.manifest.get("settings") or {}).get("levels")
-    if not run.has_array("graph_indptr") or not sizes.all():
-        return []
-    placed = np.flatnonzero(labels >= 0)
-    graph, semantic = run.graph(), run.array("semantic") if run.has_array("semantic") else None
-    if len(placed) < len(labels):
-        graph = graph[placed][:, placed]
-        semantic = None if semantic is None else semantic[placed]
-    return list(find_levels(graph, labels[placed], semantic, counts)["levels"])
 
 
 def _kept_levels(kept: Any, sizes: NDArray[np.intp]) -> list[list[int]] | None:

@@ -9,7 +9,8 @@ next writer does it first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
@@ -42,11 +44,13 @@ from nouncut.runs.directory import (
     LOCK,
     MANIFEST,
     REPORT,
+    TABLE_SUFFIX,
     DamagedRunError,
     array_path,
     explained,
     foreign_names,
     table_path,
+    table_paths,
 )
 from nouncut.runs.edit_log import EDITS, LoggedEdit, encode_log, set_aside_log
 from nouncut.runs.manifest import encode_manifest, parse_manifest, read_manifest
@@ -70,6 +74,8 @@ class RunContents:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     # None leaves those in the directory aside.
     edits: Sequence[LoggedEdit] | None = None
+    # Files of large tables, in order; the tables above are then empty.
+    parts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
 
 class RunWriter:
@@ -117,7 +123,8 @@ class RunWriter:
     def finish(self, contents: RunContents) -> Run:
         """Write the run, replacing an earlier one."""
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
-        tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in SCHEMAS}
+        whole = [name for name in SCHEMAS if name not in contents.parts]
+        tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in whole}
         with explained(self.directory):
             self._remove_leftovers()
             (self.directory / ARRAYS).mkdir(exist_ok=True)
@@ -125,7 +132,8 @@ class RunWriter:
                 write_array(path, array)
             for name, table in tables.items():
                 write_table(self.directory, name, table)
-            written = [*arrays, *(table_path(self.directory, name) for name in tables)]
+            parts = self._copy_parts(contents.parts)
+            written = [*arrays, *(table_path(self.directory, name) for name in tables), *parts]
             manifest = self._described(contents) | {FILES: self._checksums(written)}
             edits = [] if contents.edits is None else [self.directory / EDITS]
             for path in edits:
@@ -142,6 +150,19 @@ class RunWriter:
             self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
 
+    def _copy_parts(self, parts: Mapping[str, Sequence[Path]]) -> list[Path]:
+        """Copy the files of large tables beside their final paths, which are returned."""
+        copied = []
+        for name, files in parts.items():
+            (self.directory / name).mkdir(exist_ok=True)
+            for file, path in zip(
+                files, table_paths(self.directory, name, len(files)), strict=True
+            ):
+                with file.open("rb") as source, new_file(path) as target:
+                    shutil.copyfileobj(source, target, _BYTES_AT_ONCE)
+                copied.append(path)
+        return copied
+
     def _finish_renaming(self) -> None:
         """Rename the rest of a killed writer's files if all of them were on the disk."""
         for complete in self.directory.glob(f"{_COMPLETE}.*{NEW_SUFFIX}"):
@@ -152,7 +173,12 @@ class RunWriter:
                 continue
             suffix = complete.name.removeprefix(_COMPLETE)
             arrays = [array_path(self.directory, name) for name in manifest.get("arrays") or ()]
-            tables = [table_path(self.directory, name) for name in SCHEMAS]
+            n_parts = manifest.get("parts") or {}
+            tables = [
+                path
+                for name in SCHEMAS
+                for path in table_paths(self.directory, name, n_parts.get(name, 0))
+            ]
             for path in (*arrays, *tables, self.directory / EDITS):
                 with suppress(FileNotFoundError):
                     os.replace(path.with_name(path.name + suffix), path)
@@ -162,7 +188,7 @@ class RunWriter:
         """Remove what an earlier run left, and say that the run is complete."""
         arrays = {array_path(self.directory, name) for name in manifest.get("arrays") or ()}
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
-        for path in (*stale, self.directory / REPORT):
+        for path in (*stale, *self._stale_tables(manifest), self.directory / REPORT):
             path.unlink(missing_ok=True)
         set_aside_names(self.directory, manifest)
         set_aside_log(self.directory, manifest)
@@ -170,16 +196,32 @@ class RunWriter:
         os.replace(complete, self.directory / MANIFEST)
         self._sync()
 
+    def _stale_tables(self, manifest: dict[str, Any]) -> Iterator[Path]:
+        """Yield the files of tables that an earlier run left."""
+        n_parts = manifest.get("parts") or {}
+        for name in SCHEMAS:
+            used = set(table_paths(self.directory, name, n_parts.get(name, 0)))
+            found = {table_path(self.directory, name)}
+            found |= set((self.directory / name).glob(f"part-*{TABLE_SUFFIX}"))
+            yield from found - used
+
     def _described(self, contents: RunContents) -> dict[str, Any]:
-        n_images = contents.assignments.num_rows
+        n_images, n_files = (
+            sum(map(_count_rows, contents.parts[name]))
+            if name in contents.parts
+            else getattr(contents, name).num_rows
+            for name in ("assignments", "images")
+        )
+        n_parts = {name: len(files) for name, files in contents.parts.items()}
         return {
             **self._head(contents.manifest),
             "status": "complete",
             "finished": _now(),
             "n_images": n_images,
             "n_clusters": contents.clusters.num_rows,
-            "n_skipped": contents.images.num_rows - n_images,
+            "n_skipped": n_files - n_images,
             "arrays": sorted(contents.arrays),
+            **({"parts": n_parts} if n_parts else {}),
         }
 
     def _head(self, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -229,10 +271,13 @@ class RunWriter:
 
     def _remove_leftovers(self) -> None:
         remove_temporary(self.directory)
-        remove_temporary(self.directory / ARRAYS)
+        for folder in (ARRAYS, *SCHEMAS):
+            remove_temporary(self.directory / folder)
 
     def _sync(self) -> None:
-        sync_folder(self.directory / ARRAYS)
+        for folder in (ARRAYS, *SCHEMAS):
+            if (self.directory / folder).is_dir():
+                sync_folder(self.directory / folder)
         sync_folder(self.directory)
 
 
@@ -251,8 +296,8 @@ def _check_free(directory: Path) -> None:
             f"{printable_path(directory)} holds other files ({printable_path(min(others))}, ...) "
             f"but no run. {elsewhere}"
         )
-    # Arrays of an old run are deleted, and the lock is emptied; a link might lead to other files.
-    for path in (directory / MANIFEST, directory / ARRAYS, directory / LOCK):
+    # Files of an old run are deleted, and the lock is emptied; a link might lead to other files.
+    for path in (directory / name for name in (MANIFEST, ARRAYS, LOCK, *SCHEMAS)):
         if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
             raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 
@@ -266,6 +311,10 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         values = table.column(position).cast(column.type)
         table = table.set_column(position, column, values)
     return table
+
+
+def _count_rows(file: Path) -> int:
+    return int(pq.read_metadata(file).num_rows)
 
 
 def _now() -> str:
