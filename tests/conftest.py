@@ -12,7 +12,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,9 @@ from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_tabl
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary
 from nouncut.runs.writer import RunContents, RunWriter
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 HOSTILE_FILES = (
     'double"quote.png',
     "single'quote.png",
@@ -64,6 +69,11 @@ HOSTILE_CLUSTERS = (
 )
 CLUSTER_SIZES = (12, 8, 4)
 SMALL_SETTINGS = Settings(prompts=("a photo of a {}.", "art of the {}."))
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with what a compiler prepares for a minute, so that nobody waits for it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("no_cover") is None)
 
 
 @pytest.fixture(scope="session")
@@ -132,7 +142,7 @@ def small_disk(tmp_path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_run():
     """Return a maker of real runs: 24 little pictures in 3 clusters, with names that bite."""
     return write_small_run
@@ -313,3 +323,30 @@ def _result_of_a_small_fit() -> dict:
     vocabulary = Vocabulary(words, data.noun_features[0])
     job = Job(SMALL_SETTINGS, store=None, n_jobs=1)
     return result_manifest(collection, vocabulary, groups, job)
+
+
+# Browsers
+
+CHROMIUM = os.environ.get("NOUNCUT_CHROMIUM") or shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    # In CI, a missing browser is a failure.
+    if not (CHROMIUM and find_spec("playwright")) and not os.environ.get("CI"):
+        pytest.skip("needs playwright and Chromium (apt install chromium, or NOUNCUT_CHROMIUM)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()

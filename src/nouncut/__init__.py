@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from nouncut.runs.encode_texts import encode_nouns
     from nouncut.runs.predict import predict_images
     from nouncut.runs.run import Run, open_run
-    from nouncut.workflow import cluster_images
+    from nouncut.workflow import cluster_images, update_run
 
 __all__ = [
     "EncodedImages",
@@ -23,6 +23,7 @@ __all__ = [
     "fit_footprint",
     "open_run",
     "predict_images",
+    "update_run",
 ]
 __version__ = "0.2.0.dev0"
 
@@ -36,6 +37,7 @@ _MODULES = {
     "fit_footprint": "method.footprint",
     "open_run": "runs.run",
     "predict_images": "runs.predict",
+    "update_run": "workflow",
 }
 
 

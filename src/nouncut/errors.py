@@ -58,6 +58,12 @@ class LowMemoryError(NouncutError, MemoryError):
     exit_code = 6
 
 
+class ClusterError(NouncutError):
+    """A Dask cluster that cannot be reached, or that lost its workers."""
+
+    exit_code = 7
+
+
 def printable_path(path: str | os.PathLike[str]) -> str:
     r"""Return a path as one line of text, safe for any terminal."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")

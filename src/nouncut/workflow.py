@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
@@ -13,9 +13,10 @@ from nouncut.method.choices import Solver
 from nouncut.runs.cluster import make_run
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
-from nouncut.runs.run import Run
+from nouncut.runs.run import Run, run_directory
 from nouncut.runs.settings import Comparison, Settings, check_levels
 from nouncut.runs.sources import as_paths
+from nouncut.runs.update import Update, UpdateOptions, cluster_again, place_new
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
 from nouncut.words.prompts import PROMPTS
@@ -23,6 +24,8 @@ from nouncut.words.word_lists import read_words
 from nouncut.words.wordnet import VISIBLE_LEXICONS
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from nouncut.runs.estimate import Estimate
 
 
@@ -49,6 +52,12 @@ def cluster_images(
     on_estimate: Callable[[Estimate], None] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = -1,
+    client: Client | None = None,
+    resume: bool = False,
+    partitions: int | None = None,
+    coarsen: int | Literal["auto", "never"] = "auto",
+    cache: AnyPath | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Run:
     """Sort images into named groups.
 
@@ -109,6 +118,23 @@ def cluster_images(
         Called with the stage, the number done and the total.
     n_jobs : int, default=-1
         Threads; all cores by default. The result does not depend on it.
+    client : distributed.Client, optional
+        Cluster on a Dask cluster (``pip install "nouncut[distributed]"``). `paths` may then be
+        URLs that fsspec knows, tars of images, parquet files with a column of images, and folders
+        of feature files (.npy, .parquet).
+    resume : bool, default=False
+        Whether to continue an unfinished run of a cluster in `output`.
+    partitions : int, optional
+        Parts that the images are split into on a cluster; by default as many as the memory of a
+        worker asks for.
+    coarsen : int, "auto" or "never", default="auto"
+        On a cluster, group images into this many small clusters first, and cut those; "auto" does
+        so if the vectors of all images would not fit in the memory of the cluster.
+    cache : path or URL, optional
+        Where a cluster keeps the features of files for other runs, until the files change.
+    storage_options : mapping, optional
+        What fsspec needs to open the URLs in `paths`, `output` and `cache`, such as the endpoint
+        of an S3 server; by default what the environment says.
 
     Returns
     -------
@@ -153,16 +179,119 @@ def cluster_images(
         noun_filter=noun_filter,
         compare=compare,
     )
+    if client is not None:
+        from nouncut.distributed.cluster import ClusterOptions, run_on_cluster
+        from nouncut.report.write import wanted_thumbnails
+
+        options = ClusterOptions(
+            resume,
+            partitions,
+            coarsen,
+            replace=replace,
+            storage_options=storage_options,
+            cache=None if cache is None else os.fspath(cache),
+            pictures=wanted_thumbnails,
+        )
+        job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
+        return _reported(run_on_cluster(client, paths, output, job, options), progress, n_jobs)
+    if resume or partitions is not None:
+        raise ParameterError("`resume` and `partitions` need a `client` of a Dask cluster.")
     sources = as_paths(paths)
     directory = output_directory(output, sources, settings.digest(sources), replace=replace)
     job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
-    run = make_run(sources, directory, job, on_estimate)
+    return _reported(make_run(sources, directory, job, on_estimate), progress, n_jobs)
+
+
+def _reported(run: Run, progress: Progress | None, n_jobs: int | None) -> Run:
+    """Write the report of a run that has none."""
     # A new run has no report yet; that of a known run was written by this version.
     if not run.report.exists():
         from nouncut.report.write import write_report
 
         write_report(run, progress=progress, n_jobs=n_jobs)
     return run
+
+
+def update_run(
+    run: Run | AnyPath,
+    paths: AnyPath | Iterable[AnyPath] = (),
+    *,
+    new_groups: bool = False,
+    recluster: bool = False,
+    allow_missing: bool = False,
+    dry_run: bool = False,
+    store: FeatureStore | None = None,
+    progress: Progress | None = None,
+    n_jobs: int | None = -1,
+) -> Update:
+    """Bring a run up to date with its folders.
+
+    New images join the groups that they fit best, and images that are gone leave theirs. All
+    groups keep their numbers, names and edits. Images are the same if their contents are.
+
+    Parameters
+    ----------
+    run : Run or path
+        A run of images; its directory is written anew.
+    paths : path or iterable of path, optional
+        More folders, files, patterns and list files, which belong to the run from now on.
+    new_groups : bool, default=False
+        Make groups of images that fit no group but belong together; by default they are only
+        proposed.
+    recluster : bool, default=False
+        Cluster all images again, as `cluster_images` does on a folder that has changed: groups
+        that match earlier ones keep number, name and edits.
+    allow_missing : bool, default=False
+        Take images of folders that are not there as gone.
+    dry_run : bool, default=False
+        Find what would change, and write nothing but features of new images in the store.
+    store : FeatureStore, optional
+        Where features are kept; the user's cache by default.
+    progress : callable, optional
+        Called with the stage, the number done and the total.
+    n_jobs : int, default=-1
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    Update
+        The run, and what changed.
+
+    Raises
+    ------
+    nouncut.errors.NouncutError
+        If the run was made from a file of features or by another model than can be had now, if
+        one of its folders is missing, or if the run cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from nouncut import cluster_images, update_run
+    >>> from nouncut.store.store import FeatureStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store, words = FeatureStore(Path(folder, "store")), ["red", "blue"]
+    ...     Path(folder, "photos").mkdir()
+    ...     for n, colour in enumerate(["red", "tomato", "blue", "navy"]):
+    ...         Image.new("RGB", (32, 32), colour).save(Path(folder, "photos", f"{n}.png"))
+    ...     options = {"model": "mini", "vocabulary": words, "store": store}
+    ...     run = cluster_images(Path(folder, "photos"), 2, output=Path(folder, "r"), **options)
+    ...     Image.new("RGB", (32, 32), "crimson").save(Path(folder, "photos", "4.png"))
+    ...     found = update_run(run, store=store)
+    >>> found.changes.n_new, len(found.run.labels)
+    (1, 5)
+    """
+    directory = run.directory if isinstance(run, Run) else run_directory(run)
+    options = UpdateOptions(new_groups, allow_missing, dry_run)
+    job = Job(Settings(), store or FeatureStore(), progress or silent, n_jobs)
+    work = cluster_again if recluster else place_new
+    found = work(directory, as_paths(paths), job, options)
+    if not found.run.report.exists() and not dry_run:
+        from nouncut.report.write import write_report
+
+        write_report(found.run, progress=progress, n_jobs=n_jobs)
+    return found
 
 
 def _split_counts(

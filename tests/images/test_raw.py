@@ -11,8 +11,6 @@ from nouncut.errors import ImageError
 from nouncut.images.find import scan_images
 from nouncut.images.open import open_image
 
-pytest.importorskip("rawpy")
-
 
 def jpeg(pixels, **options):
     buffer = io.BytesIO()

@@ -108,3 +108,13 @@ def test_progress_reaches_the_end(tmp_path, photo):
     originals = dict.fromkeys(range(100), original(photo))
     make_thumbnails(originals, tmp_path, 80, progress=lambda *call: calls.append(call))
     assert calls == [("making thumbnails", 64, 100), ("making thumbnails", 100, 100)]
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/a.jpg", "/data/b.tar#c.jpg", "/data/d.parquet#7"])
+def test_images_elsewhere_have_thumbnails_of_other_sizes(tmp_path, photo, path):
+    content = content_hash(photo)
+    missing = make_thumbnails({0: Original(Path(path), content)}, tmp_path / "made", 60)[0]
+    assert missing.problem == "the image is in a tar, a table or an object store"
+    make_thumbnails({0: original(photo)}, tmp_path / "made", 80)
+    made = make_thumbnails({0: Original(Path(path), content)}, tmp_path / "made", 60)[0]
+    assert opened(made).size == (60, 15)

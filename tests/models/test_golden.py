@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +58,7 @@ def features(encoder: MiniEncoder) -> dict[str, dict[str, list]]:
 
 @pytest.fixture(scope="module")
 def found(mini):
-    try:
-        return features(mini)
-    except PackageNotFoundError:
-        pytest.skip("the extra demo, which brings the photographs, is not installed")
+    return features(mini)
 
 
 @pytest.mark.parametrize("name", IMAGES)

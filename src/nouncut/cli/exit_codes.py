@@ -20,12 +20,15 @@ _MORE_MEMORY = (
     "Close other programs, raise the limit of the process (ulimit -v unlimited) or of its "
     "container, or take fewer images."
 )
+# Parameters that have another name on the command line.
+_OTHER_FLAGS = {"program": "--for", "file_names": "--without-names", "groups": "--group"}
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=(?:True|\.\.\.))?`")
 
 
 def for_command_line(message: str) -> str:
     """Replace parameters in backticks by options."""
     flags = {name: declaration.flags[0] for name, declaration in declarations().items()}
+    flags |= _OTHER_FLAGS
     return _PARAMETER.sub(
         lambda found: flags.get(found[1], "--" + found[1].replace("_", "-")), message
     )

@@ -23,6 +23,27 @@ Input = Annotated[
         show_default=False,
     ),
 ]
+# As texts: a Path would spoil URLs.
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...",
+        help="Folders, images, patterns or list files (.txt); or one file of ready-made features "
+        "(.npy, .npz, .parquet, .safetensors). On a Dask cluster also tars and tables of images, "
+        "folders of features, and URLs.",
+        show_default=False,
+    ),
+]
+SourcesOutput = Annotated[
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="The run directory. Default: nouncut-runs/NAME here.",
+        show_default=False,
+    ),
+]
 Model = Annotated[str, typer.Option(help=declarations()["model"].help)]
 Output = Annotated[
     Path | None,
@@ -89,3 +110,13 @@ def _option(name: str, declaration: Declaration, defaults: dict[str, Any]) -> in
         default=defaults.get(name, declaration.option_default),
         annotation=Annotated[declaration.option_type, option],
     )
+
+
+def parse_group(text: str) -> int | str:
+    """Return the number of a group, or its name."""
+    return int(text) if is_number(text) else text
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a whole number of a reasonable size."""
+    return text.isascii() and text.isdigit() and len(text) < 10

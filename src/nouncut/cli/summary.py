@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -104,6 +105,7 @@ def summary(run: Run) -> dict[str, Any]:
         "warnings",
         "estimate",
         "seconds",
+        "changes",
     )
     columns = [
         "cluster",
@@ -135,16 +137,13 @@ def describe_files(n_images: int, reasons: list[str]) -> str:
 
 
 def _show_notes(run: Run, announcement: Announcement) -> None:
-    # Not at the top: the help needs no tables.
-    from nouncut.runs.renames import describe_kept
-
     console, manifest = notes(), run.manifest
     if not announcement.is_new:
         console.print(f"Nothing is new: this is the run of {_shown_date(manifest['finished'])}.")
     elif run.has_images and not announcement.was_printed and not manifest["n_encoded"]:
         console.print(f"{_count(manifest['n_images'], 'image')}: all known from before.")
-    if announcement.is_new and (kept := describe_kept(manifest)):
-        console.print(kept)
+    for sentence in _news(manifest) if announcement.is_new else ():
+        console.print(for_command_line(sentence))
     if manifest["model"]["name"] != manifest["settings"]["model"]:
         console.print(manifest["model"]["reason"])
     if trust := describe_trust(manifest):
@@ -155,6 +154,16 @@ def _show_notes(run: Run, announcement: Announcement) -> None:
         console.print(f"Skipped {printable_path(file.path)}: {file.reason}")
     if len(run.skipped) > _SHOWN_SKIPPED:
         console.print(f"... and {len(run.skipped) - _SHOWN_SKIPPED:,} more: see the report.")
+
+
+def _news(manifest: dict[str, Any]) -> list[str]:
+    """Say what is kept from the run before, and what changed."""
+    # Not at the top: the help needs no tables.
+    from nouncut.runs.changes import describe_changes, read_changes
+    from nouncut.runs.renames import describe_kept
+
+    kept, changes = describe_kept(manifest), read_changes(manifest)
+    return [*([kept] if kept else []), *(describe_changes(changes) if changes else ())]
 
 
 def _show_table(run: Run) -> None:
@@ -181,6 +190,7 @@ def _show_table(run: Run) -> None:
         console.print(f"{_count(n_guesses, 'name')} marked ? {_GUESSES[n_guesses > 1]}")
     console.print(_describe_groups(run))
     console.print(f"Report: {printable_path(run.report)}")
+    console.print(f"Search and mend: nouncut explore {shlex.quote(printable_path(run.directory))}")
 
 
 def _shown_confidence(confidence: float | None, is_guess: bool) -> str:

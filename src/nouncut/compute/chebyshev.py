@@ -30,14 +30,25 @@ def apply_functions(
     n_threads: int = 1,
 ) -> list[NDArray[Any]]:
     """Return ``f(S) @ block`` for every function f; `interval` holds S's relevant eigenvalues."""
+    series, interval = chebyshev_series(functions, interval, np.finfo(block.dtype).eps, tol)
     # One recurrence, that is one sparse product per degree, serves all functions.
+    return apply_series(S, block, series, interval, n_threads)
+
+
+def chebyshev_series(
+    functions: Sequence[Function],
+    interval: tuple[float, float],
+    rounding: float,
+    tol: float = 1e-5,
+) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """Return the series (n_functions, degree + 1) of functions, and the interval they are for."""
     low, high = interval
     interval = low, max(high, low + _NARROWEST)
     series = _expand(functions, interval, tol)
-    if _grows_too_much(series.shape[1] - 1, interval, np.finfo(block.dtype).eps):
+    if _grows_too_much(series.shape[1] - 1, interval, rounding):
         interval = low, max(1.0, low + _NARROWEST)
         series = _expand(functions, interval, tol)
-    return apply_series(S, block, series, interval, n_threads)
+    return series, interval
 
 
 def _expand(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ _DOUBLE_ENTRIES = 2_000_000
 _SINGLE_TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 4096
 # Random vectors that look for missed eigenvectors, their filter steps, and the most searches.
-_PROBES, _PROBE_STEPS, _SEARCHES = 4, 3, 4
+PROBES, _PROBE_STEPS, _SEARCHES = 4, 3, 4
 # Tolerance for an implicit operator, relative to the gap between the eigenvalues around the k-th.
 _OF_THE_GAP, _COARSEST = 0.02, 1e-3
 _FINEST: dict[Any, float] = {np.float64: 1e-7, np.float32: 3e-6}
@@ -63,6 +63,39 @@ class Operator(NamedTuple):
     lowest: float  # No eigenvalue is below it.
     degrees: tuple[int, int]  # The lowest and highest degree of a filter.
     n_threads: int
+
+
+class Subspace(Protocol):
+    """A block of vectors on the way to leading eigenvectors, wherever its rows are."""
+
+    kind: type[np.floating[Any]]  # Its precision.
+    lowest: float  # No eigenvalue is below it.
+    degrees: tuple[int, int]  # The lowest and highest degree of a filter.
+
+    @property
+    def width(self) -> int:
+        """The number of vectors."""
+
+    def advance(
+        self, first: int, degree: int, low: float, high: float, k: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Filter the columns from `first` on, and replace them by Ritz vectors.
+
+        They are made orthogonal to the columns before. Returns the Ritz values, and the residuals
+        of the first k.
+        """
+
+    def sort(self, order: NDArray[np.intp]) -> None:
+        """Permute the columns."""
+
+    def draw_probes(self) -> None:
+        """Draw random vectors beside the block."""
+
+    def advance_probes(self, degree: int, low: float, high: float) -> float:
+        """Filter the probes outside of the block's span; return their largest Ritz value."""
+
+    def adopt_probes(self) -> None:
+        """Replace the last columns by the probes."""
 
 
 def sparse_operator(S: csr_array, n_threads: int = 1) -> Operator:
@@ -139,9 +172,9 @@ def operator_eigenpairs(
         matrix = operator.product(np.eye(n, dtype=dtype)).astype(np.float64)
         return _dense_eigenpairs((matrix + matrix.T) / 2, k)
     rng = check_random_state(random_state)
-    block = np.hstack([start, rng.normal(size=(n, _PROBES)).astype(dtype)])
+    block = np.hstack([start, rng.normal(size=(n, PROBES)).astype(dtype)])
     values, _ = _rayleigh_ritz(operator, block, k)
-    last = float(values[-_PROBES - 1])
+    last = float(values[-PROBES - 1])
     # The eigenvalues of a diffused affinity around the k-th may be a thousand times closer to each
     # other than to the first one.
     tol = float(np.clip(_OF_THE_GAP * (values[k - 1] - last), _FINEST[dtype.type], _COARSEST))
@@ -189,40 +222,93 @@ def _leading_eigenpairs(
     rng: np.random.RandomState,
     progress: Progress | None,
 ) -> Eigenpairs:
-    """Iterate a block to leading eigenvectors; repeat if random vectors find a missed one."""
+    """Iterate a block to leading eigenvectors."""
+    space = _ArraySubspace(operator, block, rng)
+    values = iterate_subspace(space, k, tol, highest, progress)
+    return Eigenpairs(values, space.block)
+
+
+class _ArraySubspace:
+    """The vectors of an operator in memory; see `Subspace`."""
+
+    def __init__(self, operator: Operator, block: NDArray[Any], rng: np.random.RandomState) -> None:
+        self.block, self._operator, self._rng = block, operator, rng
+        self._probes = block[:, :0]
+        self.lowest, self.degrees = operator.lowest, operator.degrees
+        self.kind = block.dtype.type
+
+    @property
+    def width(self) -> int:
+        return int(self.block.shape[1])
+
+    def advance(
+        self, first: int, degree: int, low: float, high: float, k: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rest = self.block[:, first:]
+        self._operator.chebyshev(rest, degree, low, high)
+        if first:
+            _remove(self.block[:, :first], rest, self._operator.n_threads)
+        return _rayleigh_ritz(self._operator, rest, k)
+
+    def sort(self, order: NDArray[np.intp]) -> None:
+        self.block = np.take(self.block, order, axis=1)
+
+    def draw_probes(self) -> None:
+        drawn = self._rng.normal(size=(len(self.block), PROBES))
+        self._probes = drawn.astype(self.block.dtype)
+
+    def advance_probes(self, degree: int, low: float, high: float) -> float:
+        _remove(self.block, self._probes, self._operator.n_threads)
+        self._operator.chebyshev(self._probes, degree, low, high)
+        # Twice, because filters amplify the block's remainder that rounding leaves.
+        _remove(self.block, self._probes, self._operator.n_threads)
+        _remove(self.block, self._probes, self._operator.n_threads)
+        return float(_rayleigh_ritz(self._operator, self._probes, 1)[0][0])
+
+    def adopt_probes(self) -> None:
+        self.block[:, -PROBES:] = self._probes
+
+
+def iterate_subspace(
+    space: Subspace,
+    k: int,
+    tol: float,
+    highest: float | None = None,
+    progress: Progress | None = None,
+) -> NDArray[np.float64]:
+    """Iterate a block to leading eigenvectors; repeat if random vectors find a missed one.
+
+    Returns the eigenvalues of all columns. `highest` is the eigenvalue of the last column; None for
+    a random block.
+    """
     for _ in range(_SEARCHES):
-        values = _filtered_iteration(operator, block, k, tol, highest, progress)
+        values = _filtered_iteration(space, k, tol, highest, progress)
         order = np.argsort(-values, kind="stable")
-        values, block = values[order], np.take(block, order, axis=1)
-        probes = rng.normal(size=(len(block), _PROBES)).astype(block.dtype)
-        outside = _largest_outside(operator, block, probes, float(values[k - 1]))
-        if outside <= values[k - 1] + tol:
+        values = values[order]
+        space.sort(order)
+        if _largest_outside(space, float(values[k - 1])) <= values[k - 1] + tol:
             break
-        block[:, -_PROBES:], highest = probes, float(values[-_PROBES - 1])
+        space.adopt_probes()
+        highest = float(values[-PROBES - 1])
     else:
         warn_user(
             f"Some of the {k} leading eigenvectors may be missing: clusters may be less stable "
             "than they could be.",
             ConvergenceWarning,
         )
-    return Eigenpairs(values, block)
+    return values
 
 
 def _filtered_iteration(
-    operator: Operator,
-    block: NDArray[Any],
-    k: int,
-    tol: float,
-    highest: float | None,
-    progress: Progress | None,
+    space: Subspace, k: int, tol: float, highest: float | None, progress: Progress | None
 ) -> NDArray[np.float64]:
-    """Turn a block into leading eigenvectors, in place, and return their eigenvalues.
+    """Turn a block into leading eigenvectors and return their eigenvalues.
 
     Every round damps the eigenvalues below `highest` (None for a random block) and takes
     Rayleigh-Ritz vectors. Accurate leading vectors are locked; the others stay orthogonal to them.
     """
     residual = np.inf
-    values, n_done = np.ones(block.shape[1]), 0
+    values, n_done = np.ones(space.width), 0
     for _ in range(_MAX_ROUNDS):
         if progress:
             # Residuals shrink by about the same factor in every round.
@@ -230,12 +316,11 @@ def _filtered_iteration(
             progress("finding eigenvectors", int(100 * min(share, 1.0)), 100)
         if residual <= tol:
             break
-        done, rest = block[:, :n_done], block[:, n_done:]
-        damped = _FIRST_GUESS if highest is None else highest
-        _chebyshev_filter(operator, rest, damped)
-        if n_done:
-            _remove(done, rest, operator.n_threads)
-        values[n_done:], residuals = _rayleigh_ritz(operator, rest, k - n_done)
+        high = _damped_end(space, _FIRST_GUESS if highest is None else highest)
+        # Rounding brings locked vectors back until they are removed again. They have eigenvalues
+        # up to 1, so what the block itself could bear would make them drown it.
+        degree = _filter_degree(space, high, 2 * _AMPLIFICATION[space.kind])
+        values[n_done:], residuals = space.advance(n_done, degree, space.lowest, high, k - n_done)
         # A random block's eigenvalues are far too low: those of its first half are nearer.
         highest = values[len(values) // 2 if highest is None else -1]
         residual = float(residuals.max())
@@ -249,21 +334,14 @@ def _filtered_iteration(
     return values
 
 
-def _largest_outside(
-    operator: Operator, known: NDArray[Any], probes: NDArray[Any], level: float
-) -> float:
+def _largest_outside(space: Subspace, level: float) -> float:
     """Turn random probes into leading vectors outside a block's span; return the top value."""
-    low, high = operator.lowest, min(max(level, operator.lowest + _NARROWEST), 1 - 1e-3)
-    most = np.log(_AMPLIFICATION[probes.dtype.type]) / _growth(1.0, low, high)
-    degree = int(np.clip(most, *operator.degrees))
+    space.draw_probes()
+    high = _damped_end(space, level)
+    degree = _filter_degree(space, high, _AMPLIFICATION[space.kind])
     for _ in range(_PROBE_STEPS):
-        _remove(known, probes, operator.n_threads)
-        operator.chebyshev(probes, degree, low, high)
-        # Twice, because filters amplify the block's remainder that rounding leaves.
-        _remove(known, probes, operator.n_threads)
-        _remove(known, probes, operator.n_threads)
-        values, _ = _rayleigh_ritz(operator, probes, 1)
-    return float(values[0])
+        found = space.advance_probes(degree, space.lowest, high)
+    return found
 
 
 def _remove(done: NDArray[Any], rest: NDArray[Any], n_threads: int) -> None:
@@ -283,14 +361,14 @@ def _rayleigh_ritz(
     overlap = inner_products(block, n_threads=n_threads)
     inner = inner_products(block, image, n_threads, multiply_in=block.dtype.type)
     rounding = np.finfo(block.dtype).eps / 10
-    values, rotation = _definite_eigh((inner + inner.T) / 2, overlap, rounding)
+    values, rotation = definite_eigh((inner + inner.T) / 2, overlap, rounding)
     tall_product(block, rotation, n_threads, out=block)
     tall_product(image, rotation, n_threads, out=image)
     image[:, :k] -= block[:, :k] * values[:k].astype(block.dtype)
     return values, np.sqrt(np.einsum("ij,ij->j", image[:, :k], image[:, :k]))
 
 
-def _definite_eigh(
+def definite_eigh(
     inner: NDArray[Any], overlap: NDArray[Any], rounding: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Solve ``inner x = value overlap x`` for symmetric matrices, `overlap` positive definite."""
@@ -307,14 +385,14 @@ def _definite_eigh(
     return values[::-1], vectors[:, ::-1]
 
 
-def _chebyshev_filter(operator: Operator, block: NDArray[Any], high: float) -> None:
-    """Amplify the eigenvectors above `high` and damp those below, in place."""
-    low = operator.lowest
-    high = min(max(high, low + _NARROWEST), 1 - 1e-3)
-    # Rounding brings locked vectors back until they are removed again. They have eigenvalues up to
-    # 1, so what the block itself could bear would make them drown it.
-    most = np.log(2 * _AMPLIFICATION[block.dtype.type]) / _growth(1.0, low, high)
-    operator.chebyshev(block, int(np.clip(most, *operator.degrees)), low, high)
+def _damped_end(space: Subspace, level: float) -> float:
+    """Return the upper end of the interval that a filter damps."""
+    return min(max(level, space.lowest + _NARROWEST), 1 - 1e-3)
+
+
+def _filter_degree(space: Subspace, high: float, amplification: float) -> int:
+    most = np.log(amplification) / _growth(1.0, space.lowest, high)
+    return int(np.clip(most, *space.degrees))
 
 
 def _growth(x: float, low: float, high: float) -> float:

@@ -6,6 +6,7 @@ import codecs
 import glob
 import json
 import os
+import re
 import stat
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -22,14 +23,17 @@ _LIST_SUFFIXES = frozenset({".txt", ".lst"})
 # Files that systems and file managers create; skipped without a message.
 _JUNK = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", ".ds_store", "__macosx", "@eadir"})
 _APPLE_DOUBLE = "._"
+# A URL, of which `Path` keeps one slash, or a part of a tar or a table.
+_ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/+")
+_PART_OF_FILE = re.compile(r"\.(tar|tar\.gz|tgz|parquet)#", re.IGNORECASE)
 _RUN_MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder that is not used, and why."""
+    """A file or folder that is not used, and why; outside of file systems it has an address."""
 
-    path: Path
+    path: Path | str
     reason: str
 
 
@@ -117,6 +121,17 @@ def scan_images(paths: AnyPath | Iterable[AnyPath]) -> ImageScan:
     return ImageScan(tuple(files), tuple(skipped))
 
 
+def is_elsewhere(path: AnyPath) -> bool:
+    """Return whether a path of a run is no file: a URL, or a part of a tar or a table."""
+    text = os.fspath(path)
+    return bool(_ADDRESS.match(text) or _PART_OF_FILE.search(text))
+
+
+def address_text(path: AnyPath) -> str:
+    """Return a path as text, a URL with both slashes that `Path` makes one of."""
+    return _ADDRESS.sub(r"\1://", os.fspath(path))
+
+
 def _add_source(source: Path, found: _Findings) -> None:
     if source.suffix.lower() in _LIST_SUFFIXES and source.is_file():
         for number, line in _list_lines(source):
@@ -168,7 +183,7 @@ def _does_not_exist(source: Path) -> str:
 
 def _add(path: Path, found: _Findings, is_named: bool = False) -> None:
     """Add a folder or file, or note why it is skipped."""
-    if not is_named and _is_junk(path.name):
+    if not is_named and is_junk(path.name):
         return
     if not is_named and path.name.startswith("."):
         found.skip(path, "hidden")
@@ -206,7 +221,8 @@ def _add_contents(folder: Path, found: _Findings) -> None:
         _add(folder / name, found)
 
 
-def _is_junk(name: str) -> bool:
+def is_junk(name: str) -> bool:
+    """Return whether systems and file managers create files of this name."""
     return name.lower() in _JUNK or name.startswith(_APPLE_DOUBLE)
 
 

@@ -40,12 +40,23 @@ def content_hash(path: AnyPath) -> str:
         return _digest(file, b"")
 
 
+def bytes_hash(content: bytes) -> str:
+    """Return the `content_hash` of a file with these bytes."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
 def image_hash(path: AnyPath) -> str:
     """Return the `content_hash` of a file that begins like an image; refuse any other."""
     with open_regular(path) as file:
         prefix = file.read(PREFIX_BYTES)
         check_prefix(path, prefix)
         return _digest(file, prefix)
+
+
+def image_bytes_hash(content: bytes, path: AnyPath) -> str:
+    """Return the `image_hash` of a file whose content is known; errors name `path`."""
+    check_prefix(path, content[:PREFIX_BYTES])
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def check_prefix(path: AnyPath, prefix: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import partial
+from io import BufferedReader, BytesIO
 from typing import Any, BinaryIO
 
 from PIL import Image
@@ -61,9 +62,22 @@ def open_image(
     floats; 8, 12 or 16 bits), or else from their minimum and maximum. With `min_side`, large images
     are decoded or converted at a smaller size whose sides are at least that long.
     """
-    with open_regular(path) as whole, decoder_messages() as messages:
+    with open_regular(path) as whole:
         limits = Limits(path, os.fstat(whole.fileno()).st_size, max_pixels)
         file = bounded(whole, limits.n_file_bytes)
+        return _open(file, limits, min_side)
+
+
+def open_image_bytes(content: bytes, path: AnyPath, *, min_side: int | None = None) -> Image.Image:
+    """Open the content of an image file, as `open_image` does; errors name `path`."""
+    whole = BufferedReader(BytesIO(content))
+    file = bounded(whole, len(content))  # type: ignore[arg-type]
+    return _open(file, Limits(path, len(content), MAX_PIXELS), min_side)
+
+
+def _open(file: BufferedReader, limits: Limits, min_side: int | None) -> Image.Image:
+    path = limits.path
+    with decoder_messages() as messages:
         prefix = file.read(PREFIX_BYTES)
         check_prefix(path, prefix)
         try:

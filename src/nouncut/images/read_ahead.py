@@ -15,6 +15,7 @@ from nouncut.compute.files import AnyPath
 from nouncut.errors import ImageError
 from nouncut.images.open import open_image
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Loaded = Generator[tuple[int, Result | ImageError], None, None]
 
@@ -40,30 +41,29 @@ def load_ahead(
             return error
 
     # The arguments are checked by the call and not by the first `next`.
-    return _in_order(load, paths, n_threads, ahead)
+    return run_ahead(load, paths, n_threads, ahead)
 
 
-def _in_order(
-    load: Callable[[AnyPath], Result | ImageError],
-    paths: Iterable[AnyPath],
-    n_threads: int,
-    ahead: int,
-) -> Loaded[Result]:
-    pending: deque[tuple[int, Future[Result | ImageError]]] = deque()
+def run_ahead(
+    load: Callable[[Item], Result], items: Iterable[Item], n_threads: int, ahead: int
+) -> Generator[tuple[int, Result], None, None]:
+    """Call a function in threads; yield positions and results in the order of `items`.
+
+    At most `ahead` items are taken before the result of the first of them is used.
+    """
+    pending: deque[tuple[int, Future[Result]]] = deque()
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="nouncut-images")
     try:
-        for position, path in enumerate(paths):
+        for position, item in enumerate(items):
             if len(pending) == ahead:
                 yield _next_result(pending)
-            pending.append((position, pool.submit(load, path)))
+            pending.append((position, pool.submit(load, item)))
         while pending:
             yield _next_result(pending)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _next_result(
-    pending: deque[tuple[int, Future[Result | ImageError]]],
-) -> tuple[int, Result | ImageError]:
+def _next_result(pending: deque[tuple[int, Future[Result]]]) -> tuple[int, Result]:
     position, future = pending.popleft()
     return position, future.result()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 from uuid import uuid4
 
 from PIL import Image
@@ -16,6 +17,7 @@ from PIL import Image
 from nouncut.compute.progress import Progress
 from nouncut.compute.threads import count_threads, run_tasks
 from nouncut.errors import ImageError
+from nouncut.images.find import is_elsewhere
 from nouncut.images.hashing import content_hash
 from nouncut.images.open import open_image
 
@@ -89,13 +91,53 @@ def _thumbnail(original: Original, folder: Path, side: int) -> Thumbnail:
     file = folder / f"{original.content}.webp"
     if file.exists():
         return Thumbnail(file)
+    if is_elsewhere(original.path):
+        return _from_another(file, side)
+    try:
+        picture = _shrunk(original, side)
+    except ImageError as error:
+        return Thumbnail(None, error.reason)
+    _write_webp(picture, file)
+    return Thumbnail(file)
+
+
+def thumbnail_bytes(original: Original, side: int) -> bytes:
+    """Return a thumbnail as WebP without keeping it; raise an `ImageError` if there is none."""
+    return webp_thumbnail(_shrunk(original, side), side)
+
+
+def _shrunk(original: Original, side: int) -> Image.Image:
+    """Return the upright picture within a square, if the file still holds what it held."""
     try:
         if content_hash(original.path) != original.content:
-            return Thumbnail(None, "the file has changed since the run")
+            raise ImageError(original.path, "the file has changed since the run")
         picture = open_image(original.path, min_side=side)
     except ImageError as error:
-        gone = not os.path.exists(original.path)
-        return Thumbnail(None, "the file is gone" if gone else error.reason)
+        if os.path.exists(original.path):
+            raise
+        raise ImageError(original.path, "the file is gone") from error
+    picture.thumbnail((side, side))
+    return picture
+
+
+def webp_thumbnail(picture: Image.Image, side: int) -> bytes:
+    """Shrink a picture to fit a square, in place, and return it as WebP."""
+    picture.thumbnail((side, side))
+    content = BytesIO()
+    _save_webp(picture, content)
+    return content.getvalue()
+
+
+def _from_another(file: Path, side: int) -> Thumbnail:
+    """Make a thumbnail from the largest one of another size: the image itself is not here."""
+    others = file.parent.parent.glob(f"*/{file.name}")
+    sizes = [path for path in others if path.parent.name.isdecimal()]
+    if not sizes:
+        return Thumbnail(None, "the image is in a tar, a table or an object store")
+    try:
+        picture = open_image(max(sizes, key=lambda path: int(path.parent.name)))
+    except ImageError as error:
+        return Thumbnail(None, error.reason)
     picture.thumbnail((side, side))
     _write_webp(picture, file)
     return Thumbnail(file)
@@ -106,7 +148,12 @@ def _write_webp(picture: Image.Image, file: Path) -> None:
     # own temporary name; `atomic_file` has one per file.
     temporary = file.with_name(f"{uuid4().hex}.new")
     try:
-        picture.save(temporary, "WEBP", quality=_WEBP_QUALITY, method=_WEBP_METHOD)
+        with temporary.open("xb") as opened:
+            _save_webp(picture, opened)
         os.replace(temporary, file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _save_webp(picture: Image.Image, file: IO[bytes]) -> None:
+    picture.save(file, "WEBP", quality=_WEBP_QUALITY, method=_WEBP_METHOD)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +12,6 @@ from nouncut.paper.baselines.tac_heads import heads_loss
 from nouncut.paper.baselines.temi import temi_losses
 from nouncut.paper.baselines.training import balance, cluster_contrast, neighbor_consistency
 from nouncut.paper.baselines.turtle import turtle_loss
-
-torch = pytest.importorskip("torch")
 
 
 def probabilities(seed: int, n: int, k: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from nouncut.paper.baselines.problem import Problem
 from nouncut.paper.baselines.scan import ScanSettings, scan, scan_settings, train_on_own_labels
@@ -20,8 +21,6 @@ from nouncut.paper.baselines.training import (
 )
 from nouncut.paper.baselines.turtle import TurtleSettings, turtle
 from nouncut.paper.scores import clustering_scores
-
-torch = pytest.importorskip("torch")
 
 Fit = Callable[[Problem, int, Schedule], TrainedLabels]
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 
 from nouncut.paper.baselines.turtle import (
@@ -47,7 +48,6 @@ def test_one_cluster_is_no_error(data):
 
 
 def test_settings_are_chosen_by_the_score(data):
-    pytest.importorskip("torch")
     # Without a single step, labels are those of a random encoder.
     untrained, trained = TurtleSettings(0), TurtleSettings(300, inner_rate=0.01)
     spaces = [data.features]
@@ -57,7 +57,6 @@ def test_settings_are_chosen_by_the_score(data):
 
 
 def test_the_classifier_takes_steps_of_adam_on_the_cross_entropy(data):
-    torch = pytest.importorskip("torch")
     features = torch.from_numpy(10 * data.features)
     labels = torch.from_numpy(np.random.default_rng(0).dirichlet(np.ones(5), size=200)).float()
     with torch.random.fork_rng():
@@ -74,7 +73,6 @@ def test_the_classifier_takes_steps_of_adam_on_the_cross_entropy(data):
 
 
 def test_two_spaces_are_labelled_together(data):
-    pytest.importorskip("torch")
     turned = data.features @ np.random.default_rng(0).normal(size=(256, 64))
     spaces = [data.features, turned]
     found = turtle(spaces, spaces, 5, 0, [TurtleSettings(300, inner_rate=0.01)])

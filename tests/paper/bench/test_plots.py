@@ -21,8 +21,6 @@ from nouncut.paper.bench.plots import (
     save_curve,
 )
 
-pytest.importorskip("matplotlib")
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 
