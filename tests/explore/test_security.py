@@ -149,12 +149,12 @@ def first_line(served, client, header, *blocks):
         return connection.recv(4096).split(b"\r\n")[0]
 
 
-@pytest.mark.parametrize("length", [MOST_BODY_BYTES + 1, 10**30])
+@pytest.mark.parametrize("length", [MOST_BODY_BYTES + 1, 10**15])
 def test_bodies_are_limited(served, client, length):
     assert b" 413 " in first_line(served, client, f"Content-Length: {length}")
 
 
-@pytest.mark.parametrize("length", ["1e9", "-1", "2, 3"])
+@pytest.mark.parametrize("length", ["1e9", "-1", "2, 3", "9" * 30])
 def test_lengths_that_are_no_number_are_refused(served, client, length):
     assert b" 400 " in first_line(served, client, f"Content-Length: {length}")
 
