@@ -41,7 +41,9 @@ TAU = 0.04
 # Numbers that the data of all sizes share; a shard is made at a time.
 IMAGES_PER_FILE = 100_000
 # Stages of one kind, such as the rounds of the eigensolver, are summed.
-KINDS = ("eigen", "weigh", "labels", "neighbors", "normalize", "mean", "place")
+KINDS = (
+    *("eigen", "weigh", "labels", "visits", "neighbors", "homes", "normalize", "mean", "place"),
+)
 
 
 def make_source(folder: Path, args: argparse.Namespace) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -121,17 +123,25 @@ def run_cluster(
         labels = read_labels(engine.storage, fit, args.images)
         peaks = watch.stop()
         cpu = sum(client.run(time.process_time).values())
+        sent = sum(client.run(bytes_sent).values())
     found = {
         "seconds": seconds,
         "cpu_seconds": cpu,
+        "bytes_between_workers": sent,
         "stages": stage_costs(engine),
         "peak_memory": peaks[: args.workers],
         "partitions": fit.graph.n_partitions,
         "halo": sum(offsets[-1] for offsets in fit.graph.offsets),
         "recall": fit.recall,
+        "near_cells": engine.storage.read_json("stages/cells.json")["0"]["near"],
         "weights": fit.prompts.weights.tolist(),
     }
     return labels, fit, found
+
+
+def bytes_sent(dask_worker: Any) -> int:
+    """Return what a worker has sent to others; Dask calls it on the worker."""
+    return int(dask_worker.digests_total.get(("get-data", "memory-read", "bytes"), 0))
 
 
 def read_labels(storage: Storage, fit: PartitionedFit, n_images: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import block_diag, csr_array
 
-from nouncut.distributed.neighbors import EDGE
 from nouncut.distributed.union import kept_components, union_rows
+from nouncut.distributed.visits import EDGE
 from nouncut.method.graphs import excluded_images, neighbor_graph, symmetrize_graph
 from nouncut.method.neighbors import Neighbors
 

@@ -13,26 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.rows import Projection, unit_rows
+from nouncut.distributed.homes import (
+    CellMeans,
+    find_homes,
+    mean_rows,
+    near_cells,
+    near_needed,
+)
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.method.candidates import (
-    FEWEST_NEAR,
     assign_cells,
     cell_centers,
     describe_rows,
-    near_cells,
     noun_directions,
     project_nouns,
 )
 from nouncut.method.copies import find_originals
 from nouncut.method.kernel import Kernel
-from nouncut.method.search import Hardest, hardest_neighbors, mean_prompt
+from nouncut.method.search import hardest_neighbors, mean_prompt
 
 # Principal axes of cells need few digits.
 _POWER_STEPS = 8
 _CELLS_TOGETHER = 4
-# Near cells hold this share of the sample's neighbours, which are farther than those of all images.
-_FOUND = 0.995
+# Sampled images whose neighbours tell how many cells are near.
+_CHECKED_IMAGES = 256
 
 
 class Coupling(NamedTuple):
@@ -85,7 +90,7 @@ def compared_rows(
 def choose_cells(
     storage: Storage, n_shards: int, n_cells: int, q: int, coupling: dict[str, Any]
 ) -> Result:
-    """Find the centres of cells in the sample, in an order that keeps near cells together.
+    """Find cells in the sample, in an order that keeps near cells together.
 
     Returns how many candidates, and how many near cells, hold the q nearest images of an image.
     """
@@ -101,33 +106,22 @@ def choose_cells(
         storage.write("cells/directions.npy", directions)
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
         kernel = Kernel(features, semantic, prompts, how.tau, how.weight)
-    hardest = hardest_neighbors(kernel, factors, q)
+    hardest = hardest_neighbors(kernel, factors, q, _CHECKED_IMAGES)
     rows = describe_rows(features, factors)
     centers = cell_centers(rows.__getitem__, len(rows), n_cells, 1)
     centers = np.ascontiguousarray(centers[bisection_order(centers)])
-    n_near = min(len(centers), max(FEWEST_NEAR, _near_needed(rows, centers, hardest)))
-    storage.write("cells/centers.npy", centers)
-    storage.write("cells/near-0.npy", near_cells(centers, n_near).astype(np.int32))
+    cells = assign_cells(rows.__getitem__, len(rows), centers, 1)
+    means = CellMeans(*(mean_rows(part, cells, len(centers)) for part in (features, *factors)))
+    means.write(storage)
+    homes = find_homes(means, features, *factors)
+    n_near = near_needed(means, hardest, homes, features, *factors)
+    storage.write("cells/near-0.npy", near_cells(means, n_near))
     return {"places": hardest.n_candidates, "near": n_near}
-
-
-def _near_needed(rows: NDArray[np.float32], centers: NDArray[np.float32], hardest: Hardest) -> int:
-    """Return how many near cells of an image's cell hold nearly all its neighbours."""
-    present = hardest.neighbors >= 0
-    owners = np.repeat(hardest.images, present.sum(axis=1))
-    ends = [
-        assign_cells(rows[images].__getitem__, len(images), centers, 1)
-        for images in (owners, hardest.neighbors[present])
-    ]
-    rank = np.argsort(near_cells(centers, len(centers)), axis=1)
-    places = rank[ends[0], ends[1]] + 1
-    return int(np.quantile(np.append(places, 1), _FOUND, method="higher"))
 
 
 def widen_near(storage: Storage, n_near: int, attempt: int) -> Result:
     """Find more near cells of every cell."""
-    centers = storage.read("cells/centers.npy")
-    storage.write(f"cells/near-{attempt}.npy", near_cells(centers, n_near).astype(np.int32))
+    storage.write(f"cells/near-{attempt}.npy", near_cells(CellMeans.read(storage), n_near))
     return {}
 
 
@@ -162,12 +156,8 @@ def sort_shard(storage: Storage, shard: int, start: int, coupling: dict[str, Any
         nouns = mean_prompt(list(storage.read("choices/nouns.npy")))
         directions = storage.read("cells/directions.npy")
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
-    centers = storage.read("cells/centers.npy")
-
-    def describe(rows: Any) -> NDArray[np.float32]:
-        return describe_rows(features[rows], [part[rows] for part in factors])
-
-    cells = assign_cells(describe, len(features), centers, 1)
+    means = CellMeans.read(storage)
+    cells = find_homes(means, features, *factors)
     order = np.argsort(cells, kind="stable")
     storage.write(f"sorted/{shard:05d}/features.npy", features[order])
     storage.write(f"sorted/{shard:05d}/rows.npy", start + order)
@@ -176,7 +166,7 @@ def sort_shard(storage: Storage, shard: int, start: int, coupling: dict[str, Any
         storage.write(f"sorted/{shard:05d}/semantic.npy", semantic[order])
     if factors:
         storage.write(f"sorted/{shard:05d}/factors.npy", factors[0][order])
-    counts = np.bincount(cells, minlength=len(centers))
+    counts = np.bincount(cells, minlength=means.n_cells)
     storage.write(f"sorted/{shard:05d}/ends.npy", np.concatenate([[0], np.cumsum(counts)]))
     return {}
 
@@ -281,6 +271,10 @@ class Layout(NamedTuple):
     def n_nodes(self) -> int:
         """The number of nodes."""
         return int(self.starts[-1])
+
+    def nodes(self, cell: int) -> NDArray[np.int64]:
+        """Return the nodes of a cell."""
+        return np.arange(self.cells[cell], self.cells[cell + 1])
 
     @classmethod
     def read(cls, storage: Storage) -> Layout:

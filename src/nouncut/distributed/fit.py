@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from nouncut.compute.checks import warn_user
 from nouncut.distributed.cells import (
@@ -22,6 +21,7 @@ from nouncut.distributed.cells import (
     widen_near,
 )
 from nouncut.distributed.halo import RowGraph
+from nouncut.distributed.homes import near_pairs
 from nouncut.distributed.labels import Labelling, label_nodes
 from nouncut.distributed.neighbors import (
     find_neighbors,
@@ -33,6 +33,7 @@ from nouncut.distributed.sizes import Sizes
 from nouncut.distributed.stages import Engine, Result, Task
 from nouncut.distributed.subspace import PartitionedSubspace
 from nouncut.distributed.union import cut_off, kept_components, link_components, unite_edges
+from nouncut.distributed.visits import bring_home, send_visitors
 from nouncut.distributed.weights import (
     STACK,
     PartitionedProblem,
@@ -197,12 +198,7 @@ def group_cells(
     layout: Layout, near: NDArray[np.int32], sizes: Sizes, n_candidates: int, q: int
 ) -> Groups:
     """Split the cells of every partition into groups whose tasks fit in a worker's memory."""
-    counts, groups = np.diff(layout.cells), []
-    # Cells are near if either says so.
-    rows, columns = np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
-    ones = np.ones(len(rows), np.int8)
-    pairs = csr_array((ones, (rows, columns)), shape=(len(near),) * 2)
-    pairs = csr_array(pairs + pairs.T)
+    counts, groups, pairs = np.diff(layout.cells), [], near_pairs(near)
     for first, last in pairwise(layout.cell_starts.tolist()):
         ranges, start, around = [], first, np.zeros(len(near), bool)
         n_own = 0
@@ -227,11 +223,10 @@ Groups = list[list[tuple[int, int]]]
 
 
 class Search(NamedTuple):
-    """Neighbours in files: the attempt and the groups that found them, and the recall."""
+    """Neighbours in files: the attempt that found them, edges between partitions, the recall."""
 
     attempt: int
-    groups: Groups
-    found: list[Result]
+    offsets: list[list[int]]  # Where the edges from a partition to every partition begin.
     recall: float
 
 
@@ -271,7 +266,12 @@ def _search(
             for p, ranges in enumerate(groups)
             for g, (a, b) in enumerate(ranges)
         ]
+        visit = {"attempt": attempt, "coupling": coupling._asdict()}
+        n_parts = layout.n_partitions
+        engine.run_each(f"visits-{attempt}", n_parts, send_visitors, visit, "finding neighbours")
         found = engine.run(f"neighbors-{attempt}", tasks, "finding neighbours")
+        offsets = _bring_home(engine, layout, groups, found, attempt)
+        engine.storage.remove(f"visits-{attempt}")
         measure = partial(_measure, engine, layout, groups, options, attempt)
         recall = engine.once(f"recall-{attempt}", measure)["recall"]
         if recall >= ENOUGH:
@@ -281,7 +281,24 @@ def _search(
             f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
             "other, or prompts disagree about them."
         )
-    return Search(attempt, groups, found, recall)
+    return Search(attempt, offsets, recall)
+
+
+def _bring_home(
+    engine: Engine, layout: Layout, groups: Groups, found: list[Result], attempt: int
+) -> list[list[int]]:
+    """Join what nodes have found at home and on visits; return edges between partitions."""
+    keys = [f"{p:05d}-{g:03d}" for p, ranges in enumerate(groups) for g in range(len(ranges))]
+    tasks = []
+    for p, ranges in enumerate(groups):
+        visited = [(key, one["offsets"][p : p + 2]) for key, one in zip(keys, found, strict=True)]
+        visited = [(key, ends) for key, ends in visited if ends[1] > ends[0]]
+        own = [g for g, (a, b) in enumerate(ranges) if layout.cells[b] > layout.cells[a]]
+        plain: dict[str, Any] = {"partition": p, "attempt": attempt, "groups": own}
+        plain |= {"sources": [key for key, _ in visited], "offsets": [ends for _, ends in visited]}
+        tasks.append(Task(f"{p:05d}", bring_home, plain))
+    joined = engine.run(f"homes-{attempt}", tasks, "finding neighbours")
+    return [one["offsets"] for one in joined]
 
 
 def _measure(
@@ -293,39 +310,32 @@ def _measure(
 ) -> Result:
     """Compare the neighbours of the checked nodes with their true ones."""
     storage, checked = engine.storage, engine.storage.read("checked.npy")
-    places = [
-        (f"neighbors-{attempt}/{p:05d}-{g:03d}", layout.cells[a], layout.cells[b])
+    parts = [
+        storage.read(f"neighbors-{attempt}/{p:05d}-{g:03d}-checked.npy")
         for p, ranges in enumerate(groups)
         for g, (a, b) in enumerate(ranges)
         if layout.cells[b] > layout.cells[a]
     ]
-    true = merge_checked(
-        [storage.read(f"{place}-checked.npy") for place, _, _ in places], options.n_neighbors
-    )
+    true = merge_checked(parts, options.n_neighbors)
     found = np.empty(true.shape, np.int32)
-    for place, start, stop in places:
+    for p, (start, stop) in enumerate(pairwise(layout.starts.tolist())):
         own = np.flatnonzero((checked >= start) & (checked < stop))
         if len(own):
-            indices = storage.read_several(f"{place}.npz")["indices"]
+            indices = storage.read_several(f"neighbors-{attempt}/{p:05d}.npz")["indices"]
             found[:, own] = indices[:, checked[own] - start]
     return {"recall": measure_recall(found, true)}
 
 
 def _unite(engine: Engine, layout: Layout, search: Search) -> RowGraph:
     """Exchange edges, so that every partition has all edges of its nodes."""
-    groups, found, attempt = search.groups, search.found, search.attempt
-    keys = [(p, g) for p, ranges in enumerate(groups) for g in range(len(ranges))]
     tasks = []
-    for p, ranges in enumerate(groups):
-        sources, offsets = [], []
-        for (other, g), one in zip(keys, found, strict=True):
-            a, b = one["offsets"][p], one["offsets"][p + 1]
-            if other != p and b > a:
-                sources.append(f"{other:05d}-{g:03d}")
-                offsets.append([a, b])
-        own = [g for g, (a, b) in enumerate(ranges) if layout.cells[b] > layout.cells[a]]
-        plain = {"partition": p, "groups": own, "attempt": attempt}
-        plain |= {"offsets": offsets, "sources": sources}
+    for p in range(layout.n_partitions):
+        incoming = {other: ends[p : p + 2] for other, ends in enumerate(search.offsets)}
+        incoming = {
+            other: ends for other, ends in incoming.items() if other != p and ends[1] > ends[0]
+        }
+        plain: dict[str, Any] = {"partition": p, "attempt": search.attempt}
+        plain |= {"sources": list(incoming), "offsets": list(incoming.values())}
         tasks.append(Task(f"{p:05d}", unite_edges, plain))
     united = engine.run("union", tasks, "exchanging edges")
     offsets = [one["offsets"] for one in united]

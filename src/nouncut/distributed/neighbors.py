@@ -1,12 +1,13 @@
 """The nearest images of the nodes of a few cells, among all images of near cells.
 
 As on one machine: candidates by the mean prompt with its noun probabilities in few dimensions, then
-the exact kernels of all prompts. The recall is measured on some nodes against all other nodes.
+the exact kernels of all prompts. Visitors of the cells look for neighbours in the same task. The
+recall is measured on some nodes against all other nodes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +15,20 @@ from scipy.sparse import csr_array
 
 from nouncut.compute.pairs import pair_products
 from nouncut.distributed.cells import Coupling, Layout, NodeReader, kernel_of
+from nouncut.distributed.homes import near_pairs
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
-from nouncut.method.kernel import Kernel
+from nouncut.distributed.visits import EDGE, Visitors, read_visitors
 from nouncut.method.neighbors import (
     BLOCK_SIZE,
     Nearest,
     keep_largest,
+    kernel_neighbors,
     neighbor_keys,
     search_blocks,
 )
 from nouncut.method.search import noun_parts
 
-# An edge that its target has to hear of.
-EDGE = np.dtype([("source", "<i4"), ("target", "<i4"), ("value", "<f4"), ("prompt", "<i2")])
 _ROWS_AT_ONCE = 4096
 
 
@@ -43,69 +44,123 @@ def find_neighbors(
     most_bytes: int,
     coupling: dict[str, Any],
 ) -> Result:
-    """Find the q nearest nodes under every prompt for all nodes of a range of cells."""
+    """Find the q nearest nodes under every prompt for all nodes and visitors of some cells."""
     how, layout = Coupling(**coupling), Layout.read(storage)
-    cells, blocks, n_own = _cells_around(storage, layout, first_cell, last_cell, attempt)
-    if not n_own:
+    around = _cells_around(storage, layout, first_cell, last_cell, attempt)
+    names = np.concatenate([layout.nodes(cell) for cell in around.cells])
+    if not len(names):
         return {"n_own": 0, "offsets": [0] * (layout.n_partitions + 1)}
-    names = np.concatenate([np.arange(layout.cells[c], layout.cells[c + 1]) for c in cells])
-    features = _read_cells(storage, layout, "features", cells)
-    factors = [_read_cells(storage, layout, "factors", cells)] if how.has_nouns else []
-    n_candidates = min(n_candidates, len(names) - 1)
-    found = search_blocks(features, factors, n_candidates, blocks, n_rows=n_own)[0].sorted().indices
-    del factors
-    # Only candidates are needed from here on.
-    used = np.unique(np.concatenate([np.arange(n_own), found[found >= 0]]))
-    chosen = np.where(found >= 0, np.searchsorted(used, found), -1)
-    names, features = names[used], features[used]
-    semantic = _read_cells(storage, layout, "semantic", cells)[used] if how.differs else None
-    kernel, checked = _with_checked(storage, layout, features, semantic, how)
-    nearest, true = _rank(kernel, chosen, names, n_own, checked, q, most_bytes)
-    indices, values = (np.stack(part) for part in zip(*nearest, strict=True))
-    outgoing, offsets = _outgoing(indices, values, names[:n_own], layout, partition)
+    features = _read_cells(storage, layout, "features", around.cells)
+    factors = [_read_cells(storage, layout, "factors", around.cells)] if how.has_nouns else []
+    semantic = _read_cells(storage, layout, "semantic", around.cells) if how.differs else None
+    images = _Images(names, features, factors, semantic)
     place = f"neighbors-{attempt}/{partition:05d}-{group:03d}"
-    storage.write_several(f"{place}.npz", indices=indices, values=values)
-    storage.write(f"{place}-outgoing.npy", outgoing)
-    storage.write(f"{place}-checked.npy", true)
-    return {"n_own": n_own, "offsets": offsets}
+    n_candidates = min(n_candidates, len(names) - 1)
+    if around.n_own:
+        found = search_blocks(features, factors, n_candidates, around.blocks(), n_rows=around.n_own)
+        checked = np.asarray(storage.read("checked.npy"))
+        extra = _read_checked(storage, layout, checked, how)
+        own = np.arange(around.n_own)
+        nearest, true = _rank(
+            storage, how, images, own, found[0].sorted().indices, extra, checked, q, most_bytes
+        )
+        indices, values = (np.stack(part) for part in zip(*nearest, strict=True))
+        storage.write_several(f"{place}.npz", indices=indices, values=values)
+        storage.write(f"{place}-checked.npy", true)
+    edges = [np.empty(0, EDGE)]
+    visitors = read_visitors(storage, layout, attempt, first_cell, last_cell, how)
+    for start in range(0, len(visitors.nodes), _ROWS_AT_ONCE):
+        part = visitors.part(slice(start, start + _ROWS_AT_ONCE))
+        chosen = _visit(images, around, part, n_candidates)
+        nearest, _ = _rank(
+            storage, how, images, None, chosen, part, np.empty(0, np.int64), q, most_bytes
+        )
+        edges += [_edges(part.nodes, *found, prompt) for prompt, found in enumerate(nearest)]
+    found_edges = np.concatenate(edges)
+    found_edges = found_edges[np.argsort(found_edges["source"], kind="stable")]
+    storage.write(f"{place}-visitors.npy", found_edges)
+    offsets = np.searchsorted(found_edges["source"], layout.starts).tolist()
+    return {"n_own": around.n_own, "offsets": offsets}
+
+
+class _Images(NamedTuple):
+    """All nodes that a task reads: their numbers, and their rows."""
+
+    names: NDArray[np.int64]
+    features: NDArray[Any]
+    factors: list[NDArray[Any]]
+    semantic: NDArray[Any] | None
+
+
+class _Around(NamedTuple):
+    """The cells that a task reads, its own first, and which of them are near each other."""
+
+    cells: list[int]
+    starts: dict[int, int]  # The place of every cell's first node, and of the end.
+    sizes: dict[int, int]
+    pairs: csr_array
+    n_own: int
+    n_own_cells: int
+
+    def near(self, cell: int) -> list[int]:
+        """Return the cells near an own cell, itself among them."""
+        found: list[int] = self.pairs.indices[slice(*self.pairs.indptr[cell : cell + 2])].tolist()
+        return found
+
+    def places(self, cell: int) -> NDArray[np.int64]:
+        """Return the places of all nodes of the cells near an own cell."""
+        return np.concatenate(
+            [
+                np.arange(self.starts[one], self.starts[one] + self.sizes[one])
+                for one in self.near(cell)
+            ]
+        )
+
+    def blocks(self) -> list[tuple[slice, slice]]:
+        """Return the blocks of near cells' nodes; those of two own cells serve both."""
+        own = self.cells[: self.n_own_cells]
+        pairs = [
+            (a, b) for a in own for b in self.near(a) if not (own[0] <= b <= own[-1] and b < a)
+        ]
+        # The nearest cells first: their nodes leave little work for the others.
+        pairs.sort(key=lambda pair: abs(pair[0] - pair[1]))
+        return [
+            (rows, columns)
+            for a, b in pairs
+            for rows in _chunks(self.starts[a], self.sizes[a])
+            for columns in _chunks(self.starts[b], self.sizes[b])
+            if a != b or columns.start >= rows.start
+        ]
 
 
 def _cells_around(
     storage: Storage, layout: Layout, first_cell: int, last_cell: int, attempt: int
-) -> tuple[list[int], list[tuple[slice, slice]], int]:
-    """Return own and near cells, blocks of their nodes to compare, and the number of own nodes."""
-    near = storage.read(near_file(attempt))
-    # Cells are near if either says so.
-    rows, columns = np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+) -> _Around:
+    pairs = near_pairs(storage.read(near_file(attempt)))
     own = np.arange(first_cell, last_cell)
-    is_own_row = (rows >= first_cell) & (rows < last_cell)
-    is_own_column = (columns >= first_cell) & (columns < last_cell)
-    pairs = np.concatenate(
-        [
-            np.stack([rows[is_own_row], columns[is_own_row]], axis=1),
-            np.stack([columns[is_own_column], rows[is_own_column]], axis=1),
-            np.stack([own, own], axis=1),
-        ]
-    )
-    pairs = np.unique(pairs, axis=0)
-    cells = np.concatenate([own, np.setdiff1d(pairs[:, 1], own)]).tolist()
+    cells = np.concatenate([own, np.setdiff1d(np.unique(pairs[own].indices), own)]).tolist()
     sizes = np.diff(layout.cells)[cells]
     starts = dict(zip(cells, (np.cumsum(sizes) - sizes).tolist(), strict=True))
-    place = {cell: number for number, cell in enumerate(cells)}
-    # The nearest cells first: their nodes leave little work for the others.
-    pairs = pairs[np.argsort(np.abs(pairs[:, 0] - pairs[:, 1]), kind="stable")]
-    blocks: list[tuple[slice, slice]] = []
-    for a, b in pairs.tolist():
-        if first_cell <= b < last_cell and b < a:
-            continue  # A block of own nodes serves both sides.
-        rows_of, columns_of = (_chunks(starts[c], int(sizes[place[c]])) for c in (a, b))
-        blocks += [
-            (row, column)
-            for row in rows_of
-            for column in columns_of
-            if a != b or column.start >= row.start
-        ]
-    return cells, blocks, int(layout.cells[last_cell] - layout.cells[first_cell])
+    n_own = int(layout.cells[last_cell] - layout.cells[first_cell])
+    return _Around(
+        cells, starts, dict(zip(cells, sizes.tolist(), strict=True)), pairs, n_own, len(own)
+    )
+
+
+def _visit(
+    images: _Images, around: _Around, visitors: Visitors, n_candidates: int
+) -> NDArray[np.intp]:
+    """Return the candidates of visitors, as places, -1 where there are fewer."""
+    chosen = np.full((len(visitors.nodes), n_candidates), -1, np.intp)
+    for cell in np.unique(visitors.cells).tolist():
+        rows, places = np.flatnonzero(visitors.cells == cell), around.places(cell)
+        queries = visitors.features[rows], [part[rows] for part in visitors.factors]
+        features, factors = images.features[places], [part[places] for part in images.factors]
+        n_found = min(n_candidates, len(places))
+        if n_found:
+            found = kernel_neighbors(features, factors, n_found, queries=queries)[0].indices
+            chosen[rows, :n_found] = np.where(found >= 0, places[found], -1)
+    return chosen
 
 
 def near_file(attempt: int) -> str:
@@ -136,56 +191,66 @@ def _read_cells(storage: Storage, layout: Layout, name: str, cells: list[int]) -
     return found
 
 
-def _with_checked(
-    storage: Storage,
-    layout: Layout,
-    features: NDArray[Any],
-    semantic: NDArray[Any] | None,
-    how: Coupling,
-) -> tuple[Kernel, NDArray[np.int64]]:
-    """Return the kernel of nodes with the checked nodes after them, and the latter's numbers."""
-    checked, read = np.asarray(storage.read("checked.npy")), NodeReader(storage, layout)
+def _read_checked(
+    storage: Storage, layout: Layout, checked: NDArray[np.int64], how: Coupling
+) -> Visitors:
+    """Return the rows of the checked nodes."""
+    read = NodeReader(storage, layout)
 
-    def extended(name: str, rows: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([rows, *(read(name, int(node), int(node) + 1) for node in checked)])
+    def rows(name: str) -> NDArray[Any]:
+        return np.concatenate([read(name, int(node), int(node) + 1) for node in checked])
 
-    features = extended("features", features)
-    semantic = None if semantic is None else extended("semantic", semantic)
-    return kernel_of(storage, how, features, semantic), checked
+    semantic = rows("semantic") if how.differs else None
+    return Visitors(checked, np.empty(0, np.int64), rows("features"), [], semantic)
 
 
 def _rank(
-    kernel: Kernel,
-    chosen: NDArray[np.intp],
-    names: NDArray[np.int64],
-    n_own: int,
+    storage: Storage,
+    how: Coupling,
+    images: _Images,
+    own: NDArray[np.intp] | None,
+    chosen: NDArray[Any],
+    extra: Visitors,
     checked: NDArray[np.int64],
     q: int,
     most_bytes: int,
 ) -> tuple[list[tuple[NDArray[np.int32], NDArray[np.float32]]], NDArray[np.uint64]]:
     """Return neighbours and values of every prompt, and keys of the checked nodes' neighbours.
 
-    The latter, (n_prompts, n_checked, q), are the exact neighbours among the own nodes.
+    Those who look for neighbours are `own` images or, without these, the `extra` ones. The keys,
+    (n_prompts, n_checked, q), are the checked nodes' exact neighbours among the own images.
     """
-    present = chosen >= 0
-    indptr = np.zeros(len(kernel.features) + 1, np.int64)
-    indptr[1 : n_own + 1] = np.cumsum(present.sum(axis=1))
-    indptr[n_own + 1 :] = indptr[n_own]
+    present, n_own = chosen >= 0, 0 if own is None else len(own)
+    # Only candidates are needed from here on.
+    used = np.unique(np.concatenate([np.arange(n_own), chosen[present]]))
+    places, names = np.searchsorted(used, chosen), images.names[used]
+    kernel = kernel_of(
+        storage,
+        how,
+        np.concatenate([images.features[used], extra.features]),
+        None
+        if images.semantic is None
+        else np.concatenate([images.semantic[used], extra.semantic]),
+    )
+    last = np.arange(len(used), len(kernel.features))
+    counts = np.zeros(len(kernel.features), np.int64)
+    counts[last if own is None else own] = present.sum(axis=1)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
     shape = (len(kernel.features),) * 2
-    pairs = csr_array((np.ones(int(indptr[-1]), np.int8), chosen[present], indptr), shape=shape)
+    pairs = csr_array((np.ones(int(indptr[-1]), np.int8), places[present], indptr), shape=shape)
     cosines = pair_products(pairs, kernel.features)
-    last = np.arange(len(names), len(names) + len(checked))
-    checked_cosines = kernel.features[last] @ kernel.features[:n_own].T
+    judged = last[: len(checked)]
+    checked_cosines = kernel.features[judged] @ kernel.features[:n_own].T
     # A node is not its own neighbour.
     is_same = checked[:, None] == names[None, :n_own]
     nearest, true = [], []
     for prompt in range(max(1, len(kernel.prompts))):
         values: Any = 0
         overlaps: Any = 1
-        for packed, found in noun_parts(kernel, prompt, last, most_bytes, 1):
+        for packed, found in noun_parts(kernel, prompt, judged, most_bytes, 1):
             values += pair_products(pairs, packed) if packed else 1
             overlaps = found[:, :n_own] if isinstance(found, np.ndarray) else found
-        nearest.append(_largest(values * cosines, chosen, present, names, q))
+        nearest.append(_largest(values * cosines, places, present, names, q))
         exact = np.where(is_same, 0, checked_cosines * overlaps).astype(np.float32)
         true.append(_true_keys(exact, names[:n_own], q))
     return nearest, np.stack(true)
@@ -217,21 +282,18 @@ def _true_keys(exact: NDArray[np.float32], names: NDArray[np.int64], q: int) -> 
     return -np.sort(-keys.view(np.int64), axis=1)[:, :q].view(np.uint64)
 
 
-def _outgoing(
+def _edges(
+    nodes: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: NDArray[np.float32],
-    names: NDArray[np.int64],
-    layout: Layout,
-    partition: int,
-) -> tuple[NDArray[Any], list[int]]:
-    """Return the edges to nodes of other partitions, sorted by partition, and where each begins."""
-    low, high = layout.starts[partition], layout.starts[partition + 1]
-    prompts, rows, places = np.nonzero((indices >= 0) & ((indices < low) | (indices >= high)))
+    prompt: int,
+) -> NDArray[Any]:
+    """Return the neighbours that visitors found as edges."""
+    rows, places = np.nonzero(indices >= 0)
     edges = np.empty(len(rows), EDGE)
-    edges["source"], edges["target"] = names[rows], indices[prompts, rows, places]
-    edges["value"], edges["prompt"] = values[prompts, rows, places], prompts
-    edges = edges[np.argsort(edges["target"], kind="stable")]
-    return edges, np.searchsorted(edges["target"], layout.starts).tolist()
+    edges["source"], edges["target"] = nodes[rows], indices[rows, places]
+    edges["value"], edges["prompt"] = values[rows, places], prompt
+    return edges
 
 
 def merge_checked(parts: list[NDArray[np.uint64]], q: int) -> NDArray[np.uint64]:

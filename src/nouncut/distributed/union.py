@@ -16,9 +16,9 @@ from scipy.sparse.csgraph import connected_components
 
 from nouncut.compute.sparse import entries_in
 from nouncut.distributed.cells import Layout
-from nouncut.distributed.neighbors import EDGE
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
+from nouncut.distributed.visits import EDGE
 from nouncut.method.graphs import even_mean
 
 _TINY_DEGREE = np.finfo(np.float64).tiny
@@ -35,32 +35,26 @@ class PartRows(NamedTuple):
 def unite_edges(
     storage: Storage,
     partition: int,
-    groups: list[int],
     attempt: int,
     offsets: list[list[int]],
-    sources: list[str],
+    sources: list[int],
 ) -> Result:
     """Keep the edges that either node chose, for the nodes of a partition.
 
-    `sources` are the groups of other partitions that chose nodes of this one, and `offsets` the
-    edges of each that lead here.
+    `sources` are the other partitions that chose nodes of this one, and `offsets` the edges of each
+    that lead here.
     """
     layout = Layout.read(storage)
     start, stop = int(layout.starts[partition]), int(layout.starts[partition + 1])
-    own = [
-        storage.read_several(f"neighbors-{attempt}/{partition:05d}-{group:03d}.npz")
-        for group in groups
-    ]
-    indices = np.concatenate([part["indices"] for part in own], axis=1)
-    values = np.concatenate([part["values"] for part in own], axis=1)
+    own = storage.read_several(f"neighbors-{attempt}/{partition:05d}.npz")
     incoming = np.concatenate(
         [np.empty(0, EDGE)]
         + [
-            storage.read(f"neighbors-{attempt}/{source}-outgoing.npy", *range_)
+            storage.read(f"neighbors-{attempt}/{source:05d}-outgoing.npy", *range_)
             for source, range_ in zip(sources, offsets, strict=True)
         ]
     )
-    rows, halo = union_rows(indices, values, incoming, start, stop)
+    rows, halo = union_rows(own["indices"], own["values"], incoming, start, stop)
     storage.write_several(f"union/{partition:05d}.npz", **rows._asdict())
     storage.write(f"halo/{partition:05d}.npy", halo)
     graph = csr_array(

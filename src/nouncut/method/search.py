@@ -237,11 +237,16 @@ class Hardest(NamedTuple):
     n_candidates: int
 
 
-def hardest_neighbors(kernel: Kernel, factors: Sequence[NDArray[np.float32]], q: int) -> Hardest:
+def hardest_neighbors(
+    kernel: Kernel,
+    factors: Sequence[NDArray[np.float32]],
+    q: int,
+    n_checked: int = CHECKED_IMAGES,
+) -> Hardest:
     """Find the neighbours of some images; `factors` are those of the mean prompt, if any."""
     n_images = len(kernel.features)
     q = min(q, n_images - 1)
-    images = np.linspace(0, n_images - 1, min(n_images, CHECKED_IMAGES)).astype(np.intp)
+    images = np.linspace(0, n_images - 1, min(n_images, n_checked)).astype(np.intp)
     checked = _Checked(images, kernel.features[images] @ kernel.features.T)
     if not kernel.prompts:
         return Hardest(images, _true_neighbors(checked, 1, q), q)
