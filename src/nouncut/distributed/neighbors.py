@@ -7,6 +7,7 @@ recall is measured on some nodes against all other nodes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from nouncut.distributed.homes import near_pairs
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.distributed.visits import EDGE, Visitors, read_visitors
+from nouncut.method.kernel import Kernel
 from nouncut.method.neighbors import (
     BLOCK_SIZE,
     Nearest,
@@ -45,42 +47,69 @@ def find_neighbors(
     coupling: dict[str, Any],
 ) -> Result:
     """Find the q nearest nodes under every prompt for all nodes and visitors of some cells."""
-    how, layout = Coupling(**coupling), Layout.read(storage)
+    layout = Layout.read(storage)
     around = _cells_around(storage, layout, first_cell, last_cell, attempt)
-    names = np.concatenate([layout.nodes(cell) for cell in around.cells])
-    if not len(names):
+    if not sum(around.sizes.values()):
         return {"n_own": 0, "offsets": [0] * (layout.n_partitions + 1)}
-    features = _read_cells(storage, layout, "features", around.cells)
-    factors = [_read_cells(storage, layout, "factors", around.cells)] if how.has_nouns else []
-    semantic = _read_cells(storage, layout, "semantic", around.cells) if how.differs else None
-    images = _Images(names, features, factors, semantic)
+    task = _Task(storage, Coupling(**coupling), layout, q, n_candidates, most_bytes)
+    images = task.read(around)
     place = f"neighbors-{attempt}/{partition:05d}-{group:03d}"
-    n_candidates = min(n_candidates, len(names) - 1)
     if around.n_own:
-        found = search_blocks(features, factors, n_candidates, around.blocks(), n_rows=around.n_own)
-        checked = np.asarray(storage.read("checked.npy"))
-        extra = _read_checked(storage, layout, checked, how)
-        own = np.arange(around.n_own)
-        nearest, true = _rank(
-            storage, how, images, own, found[0].sorted().indices, extra, checked, q, most_bytes
-        )
-        indices, values = (np.stack(part) for part in zip(*nearest, strict=True))
+        indices, values, true = _search_own(task, images, around)
         storage.write_several(f"{place}.npz", indices=indices, values=values)
         storage.write(f"{place}-checked.npy", true)
+    visitors = read_visitors(storage, layout, attempt, first_cell, last_cell, task.how)
+    edges = _search_visitors(task, images, around, visitors)
+    storage.write(f"{place}-visitors.npy", edges)
+    offsets = np.searchsorted(edges["source"], layout.starts).tolist()
+    return {"n_own": around.n_own, "offsets": offsets}
+
+
+class _Task(NamedTuple):
+    """What all searches of a task have in common."""
+
+    storage: Storage
+    how: Coupling
+    layout: Layout
+    q: int
+    n_candidates: int
+    most_bytes: int
+
+    def read(self, around: _Around) -> _Images:
+        """Read all nodes of some cells."""
+        names = np.concatenate([self.layout.nodes(cell) for cell in around.cells])
+        read = partial(_read_cells, self.storage, self.layout, cells=around.cells)
+        factors = [read("factors")] if self.how.has_nouns else []
+        return _Images(
+            names, read("features"), factors, read("semantic") if self.how.differs else None
+        )
+
+
+def _search_own(
+    task: _Task, images: _Images, around: _Around
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint64]]:
+    """Return neighbours and values of the own nodes, and keys of the checked ones' neighbours."""
+    features, factors = images.features, images.factors
+    most = min(task.n_candidates, len(features) - 1)
+    found = search_blocks(features, factors, most, around.blocks(), n_rows=around.n_own)[0]
+    checked = _read_checked(task)
+    nearest, true = _rank(task, images, found.sorted().indices, checked, are_visitors=False)
+    indices, values = (np.stack(part) for part in zip(*nearest, strict=True))
+    return indices, values, true
+
+
+def _search_visitors(
+    task: _Task, images: _Images, around: _Around, visitors: Visitors
+) -> NDArray[Any]:
+    """Return what visitors find as edges, sorted by visitor."""
     edges = [np.empty(0, EDGE)]
-    visitors = read_visitors(storage, layout, attempt, first_cell, last_cell, how)
     for start in range(0, len(visitors.nodes), _ROWS_AT_ONCE):
         part = visitors.part(slice(start, start + _ROWS_AT_ONCE))
-        chosen = _visit(images, around, part, n_candidates)
-        nearest, _ = _rank(
-            storage, how, images, None, chosen, part, np.empty(0, np.int64), q, most_bytes
-        )
+        chosen = _visit(images, around, part, task.n_candidates)
+        nearest, _ = _rank(task, images, chosen, part, are_visitors=True)
         edges += [_edges(part.nodes, *found, prompt) for prompt, found in enumerate(nearest)]
-    found_edges = np.concatenate(edges)
-    found_edges = found_edges[np.argsort(found_edges["source"], kind="stable")]
-    storage.write(f"{place}-visitors.npy", found_edges)
-    offsets = np.searchsorted(found_edges["source"], layout.starts).tolist()
-    return {"n_own": around.n_own, "offsets": offsets}
+    joined = np.concatenate(edges)
+    return joined[np.argsort(joined["source"], kind="stable")]
 
 
 class _Images(NamedTuple):
@@ -191,69 +220,68 @@ def _read_cells(storage: Storage, layout: Layout, name: str, cells: list[int]) -
     return found
 
 
-def _read_checked(
-    storage: Storage, layout: Layout, checked: NDArray[np.int64], how: Coupling
-) -> Visitors:
-    """Return the rows of the checked nodes."""
-    read = NodeReader(storage, layout)
+def _read_checked(task: _Task) -> Visitors:
+    """Return the nodes on which the recall is measured."""
+    checked = np.asarray(task.storage.read("checked.npy"))
+    read = NodeReader(task.storage, task.layout)
 
     def rows(name: str) -> NDArray[Any]:
         return np.concatenate([read(name, int(node), int(node) + 1) for node in checked])
 
-    semantic = rows("semantic") if how.differs else None
+    semantic = rows("semantic") if task.how.differs else None
     return Visitors(checked, np.empty(0, np.int64), rows("features"), [], semantic)
 
 
 def _rank(
-    storage: Storage,
-    how: Coupling,
+    task: _Task,
     images: _Images,
-    own: NDArray[np.intp] | None,
     chosen: NDArray[Any],
-    extra: Visitors,
-    checked: NDArray[np.int64],
-    q: int,
-    most_bytes: int,
+    others: Visitors,
+    *,
+    are_visitors: bool,
 ) -> tuple[list[tuple[NDArray[np.int32], NDArray[np.float32]]], NDArray[np.uint64]]:
-    """Return neighbours and values of every prompt, and keys of the checked nodes' neighbours.
+    """Return the nearest candidates and their values under every prompt, and keys.
 
-    Those who look for neighbours are `own` images or, without these, the `extra` ones. The keys,
-    (n_prompts, n_checked, q), are the checked nodes' exact neighbours among the own images.
+    `chosen` are the candidates of visitors, who are the `others`, or of own nodes. The latter are
+    compared with the `others` too: the keys (n_prompts, n_others, q) are these nodes' exact
+    neighbours among the own nodes.
     """
-    present, n_own = chosen >= 0, 0 if own is None else len(own)
+    present, n_own = chosen >= 0, 0 if are_visitors else len(chosen)
     # Only candidates are needed from here on.
     used = np.unique(np.concatenate([np.arange(n_own), chosen[present]]))
     places, names = np.searchsorted(used, chosen), images.names[used]
-    kernel = kernel_of(
-        storage,
-        how,
-        np.concatenate([images.features[used], extra.features]),
-        None
-        if images.semantic is None
-        else np.concatenate([images.semantic[used], extra.semantic]),
-    )
+    kernel = _join(task, images, used, others)
     last = np.arange(len(used), len(kernel.features))
     counts = np.zeros(len(kernel.features), np.int64)
-    counts[last if own is None else own] = present.sum(axis=1)
+    counts[last if are_visitors else slice(n_own)] = present.sum(axis=1)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     shape = (len(kernel.features),) * 2
     pairs = csr_array((np.ones(int(indptr[-1]), np.int8), places[present], indptr), shape=shape)
     cosines = pair_products(pairs, kernel.features)
-    judged = last[: len(checked)]
-    checked_cosines = kernel.features[judged] @ kernel.features[:n_own].T
+    judged = last[: 0 if are_visitors else len(last)]
+    judged_cosines = kernel.features[judged] @ kernel.features[:n_own].T
     # A node is not its own neighbour.
-    is_same = checked[:, None] == names[None, :n_own]
+    is_same = others.nodes[: len(judged), None] == names[None, :n_own]
     nearest, true = [], []
     for prompt in range(max(1, len(kernel.prompts))):
         values: Any = 0
         overlaps: Any = 1
-        for packed, found in noun_parts(kernel, prompt, judged, most_bytes, 1):
+        for packed, found in noun_parts(kernel, prompt, judged, task.most_bytes, 1):
             values += pair_products(pairs, packed) if packed else 1
             overlaps = found[:, :n_own] if isinstance(found, np.ndarray) else found
-        nearest.append(_largest(values * cosines, places, present, names, q))
-        exact = np.where(is_same, 0, checked_cosines * overlaps).astype(np.float32)
-        true.append(_true_keys(exact, names[:n_own], q))
+        nearest.append(_largest(values * cosines, places, present, names, task.q))
+        exact = np.where(is_same, 0, judged_cosines * overlaps).astype(np.float32)
+        true.append(_true_keys(exact, names[:n_own], task.q))
     return nearest, np.stack(true)
+
+
+def _join(task: _Task, images: _Images, used: NDArray[np.intp], others: Visitors) -> Kernel:
+    """Return the kernel of some images with others after them."""
+    features = np.concatenate([images.features[used], others.features])
+    semantic = None
+    if images.semantic is not None and others.semantic is not None:
+        semantic = np.concatenate([images.semantic[used], others.semantic])
+    return kernel_of(task.storage, task.how, features, semantic)
 
 
 def _largest(

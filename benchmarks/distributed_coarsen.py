@@ -1,0 +1,64 @@
+"""What micro-clusters cost: agreement with the true classes for fewer and fewer of them.
+
+``python benchmarks/distributed_coarsen.py`` makes CLIP-like images, clusters them by looks on a
+local Dask cluster, as they are and as micro-clusters, and prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from _setting import setting
+from nouncut import cluster_images
+from nouncut.distributed.client import connect
+from nouncut.paper.synthetic import make_clip_like
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, default=20_000)
+    parser.add_argument("--clusters", type=int, default=20)
+    parser.add_argument("--separation", type=float, nargs="+", default=[0.2, 0.3])
+    parser.add_argument("--per-micro-cluster", type=int, nargs="+", default=[4, 10, 25, 100])
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| separation | images per micro-cluster | NMI | ARI | seconds |\n|---|---|---|---|---|")
+    with connect(f"local:{args.workers}") as client, tempfile.TemporaryDirectory() as folder:
+        for separation in args.separation:
+            made = make_clip_like(
+                args.images, args.clusters, separation=separation, n_prompts=1, random_state=0
+            )
+            source = Path(folder, f"{separation}.npy")
+            np.save(source, made.features)
+            for size in (1, *args.per_micro_cluster):
+                start = time.perf_counter()
+                run = cluster_images(
+                    source,
+                    args.clusters,
+                    output=Path(folder, f"run-{separation}-{size}"),
+                    client=client,
+                    coarsen="never" if size == 1 else int(args.images // size),
+                )
+                seconds = time.perf_counter() - start
+                labels = np.asarray(run.assignments["cluster"])
+                scores = (
+                    normalized_mutual_info_score(made.labels, labels),
+                    adjusted_rand_score(made.labels, labels),
+                )
+                name = size if size > 1 else "none"
+                print(
+                    f"| {separation} | {name} | {scores[0]:.3f} | {scores[1]:.3f} | {seconds:.0f} |"
+                )
+    print(setting())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""What a distributed run costs at sizes that nobody measured: a model fitted on measured runs.
+
+``python benchmarks/distributed_cost.py d.jsonl`` reads lines of `distributed_stages.py` and prints,
+as Markdown, the costs per image that it fits, and tables for 10^7, 10^8 and 10^9 images on 1 to
+1,000 workers: hours, memory, bytes between workers, storage, money, and what limits the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nouncut.compute.eigen import guard_vectors
+from nouncut.distributed.coarsen import count_micro_clusters
+from nouncut.distributed.sizes import Sizes
+from nouncut.method.merge import count_pieces
+
+# The run that is priced: CLIP's features and seven prompts, 100 clusters.
+WIDTH, PROMPTS, CLUSTERS, NEIGHBORS = 512, 7, 100, 30
+# A worker: one core, 8 GB, a share of its machine's network and of the object store.
+MEMORY, BYTES_PER_SECOND, DOLLARS_PER_HOUR = 8 * 10**9, 125e6, 0.05
+# `benchmarks/first_minute.py`: 79 photographs per second on two cores.
+ENCODING_SECONDS = 2 / 79
+# The scheduler's own time for a step.
+SECONDS_PER_STEP = 0.001
+# Chebyshev steps of one solution: rounds of the subspace, times the mean degree of a filter.
+STEPS_PER_SOLUTION = 100
+SOLUTIONS = 3
+GROUPS = {
+    "reading and sorting": ("features", "sample", "cells", "sort", "partitions", "nodes", "layout"),
+    "neighbours": ("visits", "neighbors", "homes", "union", "components", "kept", "cut-off"),
+    "labels and tables": ("labels", "embedding", "sizes", "final", "temperature", "judged"),
+}
+REST = "prompt weights and eigenvectors"
+
+
+class Cost(NamedTuple):
+    """Per image: seconds of a core, bytes read and written in files."""
+
+    seconds: float
+    read: float
+    written: float
+
+
+def measured_costs(line: dict[str, Any]) -> dict[str, Cost]:
+    """Return the costs per image of a measured run, by groups of stages."""
+    n, stages, found = line["images"], line["stages"], {}
+    for group, names in GROUPS.items():
+        own = [stages[name] for name in names if name in stages]
+        found[group] = Cost(
+            *(sum(one[key] for one in own) / n for key in ("cpu", "read", "written"))
+        )
+    known = sum(cost.seconds for cost in found.values())
+    others = [one for name, one in stages.items() if not any(name in g for g in GROUPS.values())]
+    # Products with halos run between files, and are counted by the workers' clocks only.
+    found[REST] = Cost(
+        line["cpu_seconds"] / n - known,
+        *(sum(one[key] for one in others) / n for key in ("read", "written")),
+    )
+    return found
+
+
+def fitted_costs(lines: list[dict[str, Any]]) -> dict[str, Cost]:
+    """Return the mean costs per image of all runs, for the run that is priced.
+
+    Comparing grows with the number of compared images and of features, products with the number of
+    vectors, and both with the number of prompts.
+    """
+    totals: dict[str, list[Cost]] = {}
+    for line in lines:
+        width = line["clusters"] and vectors_of(line["images"], line["clusters"])
+        for group, cost in measured_costs(line).items():
+            scale = {
+                "reading and sorting": WIDTH / line["dim"],
+                "neighbours": WIDTH / line["dim"] * (1 + PROMPTS) / (1 + line["prompts"]),
+                "labels and tables": vectors_of(10**7, CLUSTERS) / width,
+                REST: vectors_of(10**7, CLUSTERS) / width,
+            }[group]
+            totals.setdefault(group, []).append(Cost(*(scale * part for part in cost)))
+    return {group: Cost(*np.mean(costs, axis=0)) for group, costs in totals.items()}
+
+
+def vectors_of(n_images: int, n_clusters: int) -> int:
+    pieces = count_pieces(n_images, n_clusters)
+    return pieces + guard_vectors(pieces)
+
+
+class Estimate(NamedTuple):
+    """One row of the tables."""
+
+    hours: float
+    memory: float
+    between: float
+    storage: float
+    dollars: float
+    limit: str
+
+
+def estimate(
+    n_images: int, n_workers: int, costs: dict[str, Cost], line: dict[str, Any], *, encode: bool
+) -> Estimate:
+    """Estimate a run on workers of one core each."""
+    sizes = Sizes(n_images, WIDTH, PROMPTS, MEMORY, n_workers)
+    micro = count_micro_clusters("auto", sizes)
+    n_cut = micro or n_images
+    inner = sizes._replace(n_images=n_cut)
+    cell = n_cut / inner.cells
+    usual = line["images"] / Sizes(line["images"], line["dim"], 2, int(line["memory"])).cells
+    seconds = (ENCODING_SECONDS if encode else 0) * n_images
+    seconds += costs["reading and sorting"].seconds * n_images
+    seconds += costs["neighbours"].seconds * n_cut * max(1.0, cell / usual)
+    seconds += (costs[REST].seconds + costs["labels and tables"].seconds) * n_cut
+    vectors = vectors_of(n_cut, CLUSTERS)
+    halo = line["halo"] / line["images"] * n_cut
+    n_parts = max(inner.partitions(NEIGHBORS, vectors), 8)
+    between = 4 * halo * vectors * STEPS_PER_SOLUTION * SOLUTIONS
+    files = sum(cost.read + cost.written for cost in costs.values()) * n_images
+    panels = math.ceil(vectors / inner.panel(n_cut, int(halo)))
+    around = min(n_parts, 64)
+    steps = STEPS_PER_SOLUTION * SOLUTIONS * panels * n_parts * (1 + around)
+    parts = {
+        "cores": seconds / n_workers,
+        "network": between / (n_workers * BYTES_PER_SECOND),
+        "storage": files / (n_workers * BYTES_PER_SECOND),
+        "scheduler": steps * SECONDS_PER_STEP,
+    }
+    total = parts["cores"] + max(parts["network"], parts["scheduler"]) + parts["storage"]
+    held = 4 * (3 * n_cut + 2 * halo) * inner.panel(n_cut, int(halo)) / n_workers
+    written = sum(cost.written for cost in costs.values()) * n_images
+    limit = max(parts, key=parts.__getitem__)
+    if held > MEMORY:
+        limit = "memory: does not fit"
+    elif micro:
+        limit += f", {micro / 1e6:.0f} million micro-clusters"
+    hours = total / 3600
+    memory = max(held, 0.4 * MEMORY)
+    return Estimate(hours, memory, between, written, hours * n_workers * DOLLARS_PER_HOUR, limit)
+
+
+def cost_rows(costs: dict[str, Cost]) -> Iterable[str]:
+    yield "| stages | core ms per image | kB read | kB written |"
+    yield "|---|---|---|---|"
+    for group, cost in costs.items():
+        read, written = cost.read / 1e3, cost.written / 1e3
+        yield f"| {group} | {cost.seconds * 1e3:.2f} | {read:.1f} | {written:.1f} |"
+
+
+def estimate_rows(costs: dict[str, Cost], line: dict[str, Any]) -> Iterable[str]:
+    yield (
+        "| images | workers | hours, ready features | hours, photographs | memory per worker (GB) "
+        "| between workers (TB) | storage (TB) | dollars, photographs | what limits it |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for n_images in (10**7, 10**8, 10**9):
+        for n_workers in (1, 10, 100, 1000):
+            ready, whole = (
+                estimate(n_images, n_workers, costs, line, encode=encode)
+                for encode in (False, True)
+            )
+            yield (
+                f"| 10^{round(math.log10(n_images))} | {n_workers:,} | {_short(ready.hours)} | "
+                f"{_short(whole.hours)} | {ready.memory / 1e9:.1f} | "
+                f"{_short(ready.between / 1e12)} | {_short(ready.storage / 1e12)} | "
+                f"{_short(whole.dollars)} | {ready.limit} |"
+            )
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", type=Path, help="lines of distributed_stages.py")
+    args = parser.parse_args()
+    lines = [json.loads(line) for line in args.runs.read_text().splitlines()]
+    largest = max(lines, key=lambda line: line["images"])
+    costs = fitted_costs([line for line in lines if line["images"] >= largest["images"] / 20])
+    print("\n".join(cost_rows(costs)), "\n")
+    print("\n".join(estimate_rows(costs, largest)))
+
+
+if __name__ == "__main__":
+    main()
