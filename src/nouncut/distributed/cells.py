@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.rows import Projection, unit_rows
-from nouncut.distributed.homes import (
-    CellMeans,
-    find_homes,
-    mean_rows,
-    near_cells,
-    near_needed,
-)
+from nouncut.distributed.near import CellMeans, mean_rows, near_cells, near_needed
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.method.candidates import (
@@ -113,8 +107,8 @@ def choose_cells(
     cells = assign_cells(rows.__getitem__, len(rows), centers, 1)
     means = CellMeans(*(mean_rows(part, cells, len(centers)) for part in (features, *factors)))
     means.write(storage)
-    homes = find_homes(means, features, *factors)
-    n_near = near_needed(means, hardest, homes, features, *factors)
+    n_near = near_needed(means, hardest, cells, features, *factors)
+    storage.write("cells/centers.npy", centers)
     storage.write("cells/near-0.npy", near_cells(means, n_near))
     return {"places": hardest.n_candidates, "near": n_near}
 
@@ -156,8 +150,12 @@ def sort_shard(storage: Storage, shard: int, start: int, coupling: dict[str, Any
         nouns = mean_prompt(list(storage.read("choices/nouns.npy")))
         directions = storage.read("cells/directions.npy")
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
-    means = CellMeans.read(storage)
-    cells = find_homes(means, features, *factors)
+    centers = storage.read("cells/centers.npy")
+
+    def describe(rows: Any) -> NDArray[np.float32]:
+        return describe_rows(features[rows], [part[rows] for part in factors])
+
+    cells = assign_cells(describe, len(features), centers, 1)
     order = np.argsort(cells, kind="stable")
     storage.write(f"sorted/{shard:05d}/features.npy", features[order])
     storage.write(f"sorted/{shard:05d}/rows.npy", start + order)
@@ -166,7 +164,7 @@ def sort_shard(storage: Storage, shard: int, start: int, coupling: dict[str, Any
         storage.write(f"sorted/{shard:05d}/semantic.npy", semantic[order])
     if factors:
         storage.write(f"sorted/{shard:05d}/factors.npy", factors[0][order])
-    counts = np.bincount(cells, minlength=means.n_cells)
+    counts = np.bincount(cells, minlength=len(centers))
     storage.write(f"sorted/{shard:05d}/ends.npy", np.concatenate([[0], np.cumsum(counts)]))
     return {}
 

@@ -21,7 +21,6 @@ from nouncut.distributed.cells import (
     widen_near,
 )
 from nouncut.distributed.halo import RowGraph
-from nouncut.distributed.homes import near_pairs
 from nouncut.distributed.labels import Labelling, label_nodes
 from nouncut.distributed.neighbors import (
     find_neighbors,
@@ -198,12 +197,12 @@ def group_cells(
     layout: Layout, near: NDArray[np.int32], sizes: Sizes, n_candidates: int, q: int
 ) -> Groups:
     """Split the cells of every partition into groups whose tasks fit in a worker's memory."""
-    counts, groups, pairs = np.diff(layout.cells), [], near_pairs(near)
+    counts, groups = np.diff(layout.cells), []
     for first, last in pairwise(layout.cell_starts.tolist()):
         ranges, start, around = [], first, np.zeros(len(near), bool)
         n_own = 0
         for cell in range(first, last):
-            own = pairs.indices[pairs.indptr[cell] : pairs.indptr[cell + 1]]
+            own = near[cell]
             wider = around.copy()
             wider[own] = True
             n_own += int(counts[cell])

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 
 from nouncut.compute.pairs import pair_products
 from nouncut.distributed.cells import Coupling, Layout, NodeReader, kernel_of
-from nouncut.distributed.homes import near_pairs
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.distributed.visits import EDGE, Visitors, read_visitors
@@ -122,35 +121,23 @@ class _Images(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """The cells that a task reads, its own first, and which of them are near each other."""
+    """The cells that a task reads, its own first, and which cells are near them."""
 
     cells: list[int]
-    starts: dict[int, int]  # The place of every cell's first node, and of the end.
+    starts: dict[int, int]  # The place of every cell's first node.
     sizes: dict[int, int]
-    pairs: csr_array
+    near: dict[int, list[int]]  # Of the own cells.
     n_own: int
-    n_own_cells: int
-
-    def near(self, cell: int) -> list[int]:
-        """Return the cells near an own cell, itself among them."""
-        found: list[int] = self.pairs.indices[slice(*self.pairs.indptr[cell : cell + 2])].tolist()
-        return found
 
     def places(self, cell: int) -> NDArray[np.int64]:
         """Return the places of all nodes of the cells near an own cell."""
-        return np.concatenate(
-            [
-                np.arange(self.starts[one], self.starts[one] + self.sizes[one])
-                for one in self.near(cell)
-            ]
-        )
+        ranges = [(self.starts[one], self.sizes[one]) for one in self.near[cell]]
+        return np.concatenate([np.arange(start, start + size) for start, size in ranges])
 
     def blocks(self) -> list[tuple[slice, slice]]:
         """Return the blocks of near cells' nodes; those of two own cells serve both."""
-        own = self.cells[: self.n_own_cells]
-        pairs = [
-            (a, b) for a in own for b in self.near(a) if not (own[0] <= b <= own[-1] and b < a)
-        ]
+        near = self.near
+        pairs = [(a, b) for a in near for b in near[a] if not (b < a and a in near.get(b, ()))]
         # The nearest cells first: their nodes leave little work for the others.
         pairs.sort(key=lambda pair: abs(pair[0] - pair[1]))
         return [
@@ -165,14 +152,16 @@ class _Around(NamedTuple):
 def _cells_around(
     storage: Storage, layout: Layout, first_cell: int, last_cell: int, attempt: int
 ) -> _Around:
-    pairs = near_pairs(storage.read(near_file(attempt)))
+    near = np.asarray(storage.read(near_file(attempt), first_cell, last_cell))
     own = np.arange(first_cell, last_cell)
-    cells = np.concatenate([own, np.setdiff1d(np.unique(pairs[own].indices), own)]).tolist()
+    cells = np.concatenate([own, np.setdiff1d(near, own)]).tolist()
     sizes = np.diff(layout.cells)[cells]
-    starts = dict(zip(cells, (np.cumsum(sizes) - sizes).tolist(), strict=True))
-    n_own = int(layout.cells[last_cell] - layout.cells[first_cell])
     return _Around(
-        cells, starts, dict(zip(cells, sizes.tolist(), strict=True)), pairs, n_own, len(own)
+        cells,
+        dict(zip(cells, (np.cumsum(sizes) - sizes).tolist(), strict=True)),
+        dict(zip(cells, sizes.tolist(), strict=True)),
+        dict(zip(own.tolist(), near.tolist(), strict=True)),
+        int(layout.cells[last_cell] - layout.cells[first_cell]),
     )
 
 
@@ -189,6 +178,8 @@ def _visit(
         if n_found:
             found = kernel_neighbors(features, factors, n_found, queries=queries)[0].indices
             chosen[rows, :n_found] = np.where(found >= 0, places[found], -1)
+    # The own cell may be near a visited one.
+    chosen[images.names[chosen] == visitors.nodes[:, None]] = -1
     return chosen
 
 

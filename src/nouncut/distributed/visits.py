@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.distributed.cells import Coupling, Layout
-from nouncut.distributed.homes import VISITS, CellMeans, near_pairs, visited_cells
+from nouncut.distributed.near import VISITS, CellMeans, visited_cells
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 
@@ -38,16 +38,16 @@ def send_visitors(
 ) -> Result:
     """Write the visitors from a partition, sorted by the cells that they visit."""
     how, layout, means = Coupling(**coupling), Layout.read(storage), CellMeans.read(storage)
-    pairs = near_pairs(storage.read(f"cells/near-{attempt}.npy"))
+    near = np.asarray(storage.read(f"cells/near-{attempt}.npy"))
     names = ["features"] + ["factors"] * how.has_nouns + ["semantic"] * how.differs
     parts = {name: storage.read(f"nodes/{partition:05d}/{name}.npy") for name in names}
     start, stop = layout.starts[partition], layout.starts[partition + 1]
-    homes = np.searchsorted(layout.cells, np.arange(start, stop), side="right") - 1
+    own = np.searchsorted(layout.cells, np.arange(start, stop), side="right") - 1
     found = []
     for first in range(0, stop - start, _ROWS_AT_ONCE):
         some = slice(first, first + _ROWS_AT_ONCE)
         kernel = means.kernel(*(parts[name][some] for name in names if name != "semantic"))
-        found.append(visited_cells(kernel, homes[some], pairs))
+        found.append(visited_cells(kernel, own[some], near))
     visits = np.concatenate([np.empty((0, VISITS), np.intp), *found])
     rows, numbers = np.nonzero(visits >= 0)
     cells = visits[rows, numbers]
