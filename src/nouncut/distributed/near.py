@@ -20,8 +20,8 @@ from nouncut.method.search import Hardest
 # the largest. On made collections an image visits 0.2 to 1 cells, which finds as many neighbours as
 # ten times the near cells without visits.
 VISITS, _CLOSE = 2, 0.9
-# Near cells, with visits, hold this share of the sample's neighbours. Those of all images are nearer,
-# so more of them are found.
+# Near cells, with visits, hold this share of the sample's neighbours. Those of all images are
+# nearer, so more of them are found.
 _FOUND = 0.99
 _FEWEST_NEAR = 4
 
