@@ -28,6 +28,7 @@ ROOT = HERE.parents[1]
 WORK = ROOT / "build" / "website"
 # Pages of the site that are files beside docs/.
 PROJECT = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+FIRST = "first-run"
 COMMANDS = "<!-- commands -->"
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
 _OUTSIDE = re.compile(
@@ -40,7 +41,8 @@ def on_files(files: Any, config: Any) -> Any:
     """Run the code of all pages, and add what it made and the project's own files."""
     pages = [Path(file.abs_src_path) for file in files.documentation_pages()]
     pages = [page for page in pages if any(b.runs for b in find_blocks(page.read_text("utf-8")))]
-    # The first page encodes the nouns for all others.
+    # The first page encodes the photographs and nouns for all others.
+    pages.sort(key=lambda page: page.stem != FIRST)
     run_page(pages[0])
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(run_page, pages[1:]))
