@@ -8,7 +8,7 @@ line above a block, ``<!-- not run: why -->``, says that it does not. A comment 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 CODE = ("bash", "python")
@@ -57,3 +57,20 @@ def find_blocks(text: str) -> Iterator[Block]:
 def without_blocks(text: str) -> str:
     """Return a page without its code blocks."""
     return _PARTS.sub("", text)
+
+
+def with_outputs(text: str, outputs: Sequence[str]) -> str:
+    """Return a page in which the output of every block that runs follows it."""
+    parts, position, left = [], 0, iter(outputs)
+    for block in find_blocks(text):
+        shown = text[block.start : block.end]
+        if block.is_hidden:
+            shown = next(left)
+        elif block.runs:
+            output = next(left)
+            shown += f"\n\n``` {{ .text .output }}\n{output}\n```" if output else ""
+        elif block.reason is not None:
+            shown = shown.split("\n", 1)[1]
+        parts += [text[position : block.start], shown]
+        position = block.end
+    return "".join([*parts, text[position:]])

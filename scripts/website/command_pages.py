@@ -54,7 +54,6 @@ def describe_commands() -> str:
 
 def _describe(name: str, command: Command) -> str:
     context = command.click.context_class(command.click, info_name=name)
-    # The heading "edit merge" is enough below "edit".
     level = "###" if name.count(" ") > 1 else "##"
     rows = [one.get_help_record(context) for one in command.click.params]
     below = getattr(command.click, "commands", None)
@@ -63,9 +62,7 @@ def _describe(name: str, command: Command) -> str:
         *_paragraphs(command.click.help or ""),
         f"```text\n{command.usage}{' COMMAND' if below else ''}\n```",
     ]
-    if shown := [row for row in rows if row]:
-        lines = [f"| `{_cell(left)}` | {_meaning(right)} |" for left, right in shown]
-        parts.append("\n".join(["| | |", "|---|---|", *lines]))
+    parts += [f"`{_name(left)}`\n:   {_meaning(right)}" for left, right in filter(None, rows)]
     return "\n\n".join(parts)
 
 
@@ -79,11 +76,11 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield escape(words, quote=False)
 
 
-def _cell(text: str) -> str:
+def _name(text: str) -> str:
     # Types such as <path> say no more than RUN and IMAGE.
-    return re.sub(r"(?<=\S) <(list\[)?(str|path|Path)(\])?>$", "", text).replace("|", "\\|")
+    return re.sub(r"(?<=\S) <(list\[)?(str|path|Path)(\])?>$", "", text)
 
 
 def _meaning(text: str) -> str:
-    words = escape(" ".join(text.split()), quote=False).replace("|", "&#124;")
+    words = escape(" ".join(text.split()), quote=False)
     return re.sub(r" \[(default: |x)([^\]]*)\]", r" (\1\2)", words).replace(" [required]", "")

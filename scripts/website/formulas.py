@@ -6,7 +6,9 @@ import re
 
 from latex2mathml.converter import convert
 
-_FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\\$\w`])\$(?P<inline>[^$\n`]+?)\$(?![\w$])", re.DOTALL)
+_FORMULA = re.compile(
+    r"\$\$(?P<display>.+?)\$\$|(?<![\\$\w`])\$(?P<inline>[^$\n`]+?)\$(?![\w$])", re.DOTALL
+)
 _TOKEN = "FORMULA-{}-HERE"
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from blocks import find_blocks
+from blocks import find_blocks, with_outputs
 from command_pages import describe_commands
 from formulas import put_formulas, take_formulas
 
@@ -51,9 +51,9 @@ def on_files(files: Any, config: Any) -> Any:
             if path.is_file():
                 name = f"{page.stem}/{path.relative_to(WORK / page.stem / 'shown').as_posix()}"
                 files.append(File.generated(config, name, abs_src_path=str(path)))
-    for name, page in PROJECT.items():
+    for name, address in PROJECT.items():
         text = (ROOT / name).read_text("utf-8")
-        files.append(File.generated(config, page, content=inside_links(text)))
+        files.append(File.generated(config, address, content=inside_links(text)))
     for path in sorted((ROOT / "examples").glob("*.py")):
         files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
     return files
@@ -85,9 +85,11 @@ def run_page(page: Path) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    if page.stem == FIRST:  # It tells about a first run.
+        shutil.rmtree(WORK / "cache", ignore_errors=True)
     environment = {
         **os.environ,
-        "COLUMNS": "88",
+        "COLUMNS": "76",
         "HF_HUB_OFFLINE": "1",
         "NO_COLOR": "1",
         "NOUNCUT_CACHE": str(WORK / "cache"),
@@ -103,7 +105,10 @@ def run_page(page: Path) -> None:
 
 def digest(page: Path) -> str:
     """Return a hash of all that the outputs of a page depend on."""
-    sources = [*sorted((ROOT / "src").rglob("*.py")), *sorted(HERE.glob("*.py"))]
+    ours = [
+        HERE / name for name in ("blocks.py", "run_page.py", "site_images.py", "site_pictures.py")
+    ]
+    sources = [*sorted((ROOT / "src").rglob("*.py")), *ours]
     code = "".join(block.code for block in find_blocks(page.read_text("utf-8")) if block.runs)
     parts = [code.encode(), *(path.read_bytes() for path in sources)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -112,7 +117,8 @@ def digest(page: Path) -> str:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put outputs behind the code that made them, and fill in what is generated."""
     source = page.file.src_uri
-    markdown = with_outputs(markdown, WORK / Path(source).stem / "outputs.json")
+    file = WORK / Path(source).stem / "outputs.json"
+    markdown = with_outputs(markdown, json.loads(file.read_text("utf-8")) if file.exists() else [])
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, describe_commands())
     if page.meta.get("formulas"):
@@ -123,27 +129,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def outside_links(text: str) -> str:
     """Rewrite links that leave docs/."""
     return re.sub(r"\[[^\[\]]*\]\(\.\./[^)\s]+\)", lambda match: inside_links(match[0]), text)
-
-
-def with_outputs(text: str, file: Path) -> str:
-    """Return a page in which the output of a block follows it."""
-    parts, position, number = [], 0, 0
-    outputs = json.loads(file.read_text("utf-8")) if file.exists() else []
-    for block in find_blocks(text):
-        shown = text[block.start : block.end]
-        if block.reason is not None:
-            shown = shown.split("\n", 1)[1]
-        output = ""
-        if block.runs:
-            output = outputs[number]
-            number += 1
-        if block.is_hidden:
-            shown = output
-        elif output:
-            shown += f"\n\n``` {{ .text .output }}\n{output}\n```"
-        parts += [text[position : block.start], shown]
-        position = block.end
-    return "".join([*parts, text[position:]])
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ from blocks import Block, find_blocks
 
 # What stands in the outputs instead of the folder where the page ran.
 HOME = "/home/you"
+# Lines that a terminal shows as a bar, if a step takes long: "making thumbnails: 374 in 2 s".
+PROGRESS = re.compile(r"^[a-z][a-z ]+: .* in [\d.]+ (s|min)$")
 
 
 def run_bash(code: str) -> str:
@@ -32,10 +35,11 @@ def run_bash(code: str) -> str:
     return finished.stdout
 
 
-def run_python(code: str, variables: dict[str, Any]) -> str:
+def run_python(code: str, variables: dict[str, Any], *, shows_value: bool = True) -> str:
     """Run Python as a notebook does: the value of a last expression is shown."""
     tree = ast.parse(code)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    ends_with_value = shows_value and tree.body and isinstance(tree.body[-1], ast.Expr)
+    last = tree.body.pop() if ends_with_value else None
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, "<page>", "exec"), variables)
@@ -48,9 +52,12 @@ def run_python(code: str, variables: dict[str, Any]) -> str:
 
 def run_block(block: Block, variables: dict[str, Any]) -> str:
     """Return what a block prints."""
-    printed = run_bash(block.code) if block.language == "bash" else run_python(block.code, variables)
+    if block.language == "bash":
+        printed = run_bash(block.code)
+    else:
+        printed = run_python(block.code, variables, shows_value=not block.is_hidden)
     lines = [line.rstrip() for line in printed.replace(os.getcwd(), HOME).splitlines()]
-    return "\n".join(lines).strip("\n")
+    return "\n".join(line for line in lines if not PROGRESS.match(line)).strip("\n")
 
 
 def main() -> None:

@@ -139,7 +139,11 @@ def _mountains(draw: ImageDraw.ImageDraw, rng: np.random.Generator) -> None:
         grey = int(rng.integers(80, 150))
         sides = [(x - width, SIZE), (x, SIZE - height), (x + width, SIZE)]
         draw.polygon(sides, (grey, grey, grey + 15))
-        snow = [(x - width / 4, SIZE - height * 3 / 4), sides[1], (x + width / 4, SIZE - height * 3 / 4)]
+        snow = [
+            (x - width / 4, SIZE - height * 3 / 4),
+            sides[1],
+            (x + width / 4, SIZE - height * 3 / 4),
+        ]
         draw.polygon(snow, "white")
 
 
