@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ WORK = ROOT / "build" / "website"
 # Pages of the site that are files beside docs/.
 PROJECT = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 FIRST = "first-run"
+log = logging.getLogger("mkdocs.website")
 COMMANDS = "<!-- commands -->"
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
 _OUTSIDE = re.compile(
@@ -95,10 +98,12 @@ def run_page(page: Path) -> None:
         "NOUNCUT_CACHE": str(WORK / "cache"),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
+    start = time.monotonic()
     command = [sys.executable, str(HERE / "run_page.py"), str(page), str(folder)]
     finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     if finished.returncode:
         raise SystemExit(f"The code of {page.name} failed.")
+    log.info("%s ran in %.0f s", page.name, time.monotonic() - start)
     (folder / "outputs.json").write_text(finished.stdout, "utf-8")
     (folder / "digest").write_text(key)
 

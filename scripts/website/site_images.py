@@ -17,7 +17,7 @@ Painter = Callable[[ImageDraw.ImageDraw, np.random.Generator], None]
 SIZE = 160
 
 
-def photographs(folder: str, most: int = 200, skip: int = 0) -> None:
+def photographs(folder: str, most: int = 120, skip: int = 0) -> None:
     """Copy some of the demo's photographs, evenly spread over all of them."""
     paths = demo_images().paths
     step = max(1, len(paths) // most)
@@ -26,7 +26,7 @@ def photographs(folder: str, most: int = 200, skip: int = 0) -> None:
         shutil.copy(path, Path(folder, path.name))
 
 
-def drawings(folder: str, per_kind: int = 20) -> None:
+def drawings(folder: str, per_kind: int = 14) -> None:
     """Draw houses, trees, fish and other things, each time a little differently."""
     Path(folder).mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def drawings(folder: str, per_kind: int = 20) -> None:
             image.save(Path(folder, f"{number:02}-{name}.png"))
 
 
-def icons(folder: str, per_kind: int = 14) -> None:
+def icons(folder: str, per_kind: int = 10) -> None:
     """Draw icons of Material Design Icons, which come with the theme of the site."""
     import material
     import resvg_py
