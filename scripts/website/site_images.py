@@ -17,12 +17,11 @@ Painter = Callable[[ImageDraw.ImageDraw, np.random.Generator], None]
 SIZE = 160
 
 
-def photographs(folder: str, most: int = 120, skip: int = 0) -> None:
-    """Copy some of the demo's photographs, evenly spread over all of them."""
-    paths = demo_images().paths
-    step = max(1, len(paths) // most)
+def photographs(folder: str, most: int = 120, *, are_new: bool = False) -> None:
+    """Copy some of the demo's photographs, evenly spread; a fifth of all are kept as new ones."""
+    paths = [p for number, p in enumerate(demo_images().paths) if (number % 5 == 4) == are_new]
     Path(folder).mkdir(exist_ok=True)
-    for path in paths[skip::step][:most]:
+    for path in paths[:: max(1, len(paths) // most)][:most]:
         shutil.copy(path, Path(folder, path.name))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from html import escape
 from pathlib import Path
 
 from PIL import Image, ImageOps
 
 import nouncut
+from nouncut.cli.demo import demo_images
 
 # The site takes all files in this folder.
 SHOWN = Path("shown")
@@ -44,6 +46,12 @@ def show_report(run: str, name: str) -> None:
     address = f"{Path.cwd().name}/{name}.html"
     print(f'<iframe class="report" src="{address}" title="Report: {name}" loading="lazy"></iframe>')
     print(f"\n[Open this report on a page of its own]({address}){{ .md-button }}")
+
+
+def show_credits() -> None:
+    """Print who took the demo's photographs, without folders of this machine."""
+    credits = re.sub(r"(?<![:\w/])/\S*/", "", demo_images().attribution)
+    print(f"Photographs: {escape(credits, quote=False)}.")
 
 
 def strip(paths: list[str], name: str) -> str:
