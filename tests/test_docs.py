@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "website"))
 
 from blocks import CODE, DATA, find_blocks, with_outputs, without_blocks  # noqa: E402
 from command_pages import commands, describe_commands, option_names  # noqa: E402
-from run_page import run_bash, run_python  # noqa: E402
+from run_page import run_bash, run_python, tidy  # noqa: E402
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS]
@@ -121,6 +121,12 @@ def test_a_command_that_fails_ends_the_build():
     assert run_bash("echo a; echo b >&2") == "a\nb\n"
     with pytest.raises(SystemExit, match="exit code 3"):
         run_bash("exit 3\necho not reached")
+
+
+def test_outputs_do_not_depend_on_how_slow_the_machine_was():
+    slow = "encoding images: 8 of 120 files, 6 s, about 1 min 18 s left\ncounting groups: 2 s\n"
+    rest = "120 images in 6 groups.\nReport: nouncut-runs/a/report.html"
+    assert tidy(f"\n{slow}{rest}  \n") == rest
 
 
 def test_every_command_is_described():

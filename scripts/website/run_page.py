@@ -21,8 +21,8 @@ from blocks import Block, find_blocks
 
 # What stands in the outputs instead of the folder where the page ran.
 HOME = "/home/you"
-# Lines that a terminal shows as a bar, if a step takes long: "making thumbnails: 374 in 2 s".
-PROGRESS = re.compile(r"^[a-z][a-z ]+: .* in [\d.]+ (s|min)$")
+# Steps that take long, which a terminal shows as a bar: "encoding images: 8 of 120 files, 6 s".
+PROGRESS = re.compile(r"[a-z][a-z ]+: .*\b\d+ (?:s|min)\b")
 
 
 def run_bash(code: str) -> str:
@@ -56,8 +56,13 @@ def run_block(block: Block, variables: dict[str, Any]) -> str:
         printed = run_bash(block.code)
     else:
         printed = run_python(block.code, variables, shows_value=not block.is_hidden)
-    lines = [line.rstrip() for line in printed.replace(os.getcwd(), HOME).splitlines()]
-    return "\n".join(line for line in lines if not PROGRESS.match(line)).strip("\n")
+    return tidy(printed.replace(os.getcwd(), HOME))
+
+
+def tidy(printed: str) -> str:
+    """Return an output without the progress of slow steps and without spaces at the ends."""
+    lines = [line.rstrip() for line in printed.splitlines() if not PROGRESS.match(line)]
+    return "\n".join(lines).strip("\n")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from html import escape
 from pathlib import Path
 
@@ -49,9 +50,14 @@ def show_report(run: str, name: str) -> None:
 
 
 def show_credits() -> None:
-    """Print who took the demo's photographs, without folders of this machine."""
-    credits = re.sub(r"(?<![:\w/])/\S*/", "", demo_images().attribution)
-    print(f"Photographs: {escape(credits, quote=False)}.")
+    """Print the licence of the demo's photographs, with a link to the list of photographers."""
+    text = escape(demo_images().attribution, quote=False)
+    # The file that names them; slashes of an address follow a colon, a letter or a slash.
+    for file in map(Path, re.findall(r"(?<![:\w/])/\S*\.md\b", text)):
+        SHOWN.mkdir(exist_ok=True)
+        shutil.copy(file, SHOWN / "credits.txt")
+        text = text.replace(str(file), f"[{file.name}]({Path.cwd().name}/credits.txt)")
+    print(f"Photographs: {text}.")
 
 
 def strip(paths: list[str], name: str) -> str:
