@@ -51,12 +51,15 @@ const texts = (() => {
     for (const [key, pattern] of language === "en" ? [] : patterns) {
       const found = pattern.exec(english);
       if (!found) continue;
-      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, inner(name, value)]);
+      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, inner(value)]);
       return say(key, Object.fromEntries(values));
     }
     return english;
   }
-  const inner = (name, value) => (name === "number" ? Number(value.replaceAll(",", "")) : known(value));
+  function inner(value) {
+    const plain = value.replaceAll(",", "");
+    return /^\d+(\.\d+)?$/.test(plain) ? written(plain) : known(value);
+  }
 
   function sayAgain(node) {
     const values = JSON.parse(node.dataset.values ?? "{}");
