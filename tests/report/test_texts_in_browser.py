@@ -11,7 +11,8 @@ READ_OR_HEARD = """() => {
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
-    if (!walker.currentNode.parentElement.closest("script, noscript")) found.push(walker.currentNode.data);
+    const { data, parentElement } = walker.currentNode;
+    if (!parentElement.closest("script, noscript")) found.push(data);
   }
   for (const name of ["aria-label", "title", "placeholder"]) {
     for (const node of document.querySelectorAll(`[${name}]`)) found.push(node.getAttribute(name));

@@ -44,19 +44,21 @@ const texts = (() => {
   // their pattern.
   const patterns = Object.entries(catalogues.en).filter(([key]) => key.startsWith("runs.")).map(([key, english]) => {
     const escaped = english.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
-    const pattern = escaped.replace("{number}", "(?<number>[\\d,]+)").replace(/\{(\w+)\}/g, "(?<$1>.+)");
+    const pattern = escaped.replace("{number}", "(?<number>[\\d,]+)").replace(/\{(\w+)\}/g, "(?<$1>.+?)");
     return [key, new RegExp(`^${pattern}$`, "s")];
   });
   function known(english) {
     for (const [key, pattern] of language === "en" ? [] : patterns) {
       const found = pattern.exec(english);
       if (!found) continue;
-      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, inner(value)]);
+      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, inner(name, value)]);
       return say(key, Object.fromEntries(values));
     }
     return english;
   }
-  function inner(value) {
+  // Some values are sentences or numbers themselves; the names of groups are neither.
+  function inner(name, value) {
+    if (!["edit", "images", "number", "value"].includes(name)) return value;
     const plain = value.replaceAll(",", "");
     return /^\d+(\.\d+)?$/.test(plain) ? written(plain) : known(value);
   }
