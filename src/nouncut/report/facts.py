@@ -41,15 +41,12 @@ class CountFacts:
 def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
     """Describe the model of a run and what to expect from it."""
     model = manifest.get("model") or {}
-    is_embedded = bool(model.get("embedded"))
+    name, is_embedded = str(model.get("name") or ""), bool(model.get("embedded"))
     if manifest.get("source_kind") == "features":
-        name = model.get("name") or say("model.features")
-        meaning = say("model.features.meaning")
+        name, meaning = name or say("model.features"), say("model.features.meaning")
     elif is_embedded:
-        name = model.get("name") or "mini"
-        meaning = say("model.mini.meaning", n=1000)
-    elif model.get("name"):
-        name = model["name"]
+        name, meaning = name or "mini", say("model.mini.meaning", n=1000)
+    elif name:
         meaning = say("model.clip.meaning")
     else:
         name, meaning = say("unknown"), say("model.unknown.meaning")
