@@ -54,7 +54,7 @@ class Visit:
         self.origin = self.address.split("/?")[0]
         self.problems: list[str] = []
         self.requests: list[str] = []
-        self.context = browser.new_context(**options)
+        self.context = browser.new_context(**{"locale": "en-US"} | options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(10_000)
         self.page.on("console", lambda message: self.problems.append(message.text))

@@ -332,7 +332,7 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def desktop(browser) -> BrowserContext:
-    return browser.new_context(viewport={"width": 1280, "height": 800})
+    return browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +363,7 @@ def visit(browser, desktop, coloured_run) -> Iterator[Callable[..., Visit]]:
     def go(report: Path = coloured_run.report, **options) -> Visit:
         context = desktop
         if options:
-            options = {"viewport": {"width": 1280, "height": 800}} | options
+            options = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US"} | options
             context = browser.new_context(**options)
             contexts.append(context)
         visits.append(Visit(context.new_page(), report))

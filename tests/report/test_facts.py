@@ -4,7 +4,7 @@ from nouncut.report.facts import describe_count, describe_model, describe_settin
 
 
 @pytest.mark.parametrize(
-    ("confidence", "verdict"), [(0.9, "quite sure"), (0.5, "a fair guess"), (0.1, "unsure")]
+    ("confidence", "verdict"), [(0.9, "Quite sure"), (0.5, "A fair guess"), (0.1, "Unsure")]
 )
 def test_the_verdict_follows_the_confidence(confidence, verdict):
     count = {"n_clusters": 2, "candidates": [[2, 0.0], [3, None]], "confidence": confidence}

@@ -8,9 +8,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-from nouncut.report.render import MAP_SCRIPTS, counted
+from nouncut.report.render import MAP_SCRIPTS, make_environment
 
 _TEMPLATE = "explore.html.j2"
 _PACKAGES = ("nouncut.report", "nouncut.explore")
@@ -52,13 +50,5 @@ def read_assets() -> dict[str, Asset]:
 
 def render_page(content: Mapping[str, Any]) -> str:
     """Return the page as HTML."""
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package) for package in reversed(_PACKAGES)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["counted"] = counted
-    template = environment.get_template(_TEMPLATE)
+    template = make_environment(*reversed(_PACKAGES)).get_template(_TEMPLATE)
     return template.render(styles=_STYLES, scripts=_SCRIPTS, **content)

@@ -11,6 +11,7 @@ from nouncut.method.graphs import neighbor_graph, normalize_graph, symmetrize_gr
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.report.charts import GAP, HALF_WIDTH, WIDTH
 from nouncut.report.drawing import Cells, Drawing, Line, Shape, Text
+from nouncut.report.said import say
 from nouncut.runs.run import Run
 
 _MAX_CELLS = 240
@@ -33,9 +34,9 @@ def draw_affinities(run: Run) -> tuple[Drawing, str] | None:
         return None
     labels = run.computed.labels
     cut = _unit_sums(run.graph(), np.arange(len(labels)))
-    graphs = {"The graph that was cut": cut}
+    graphs: dict[str, csr_array] = {say("affinity.cut"): cut}
     if run.manifest.get("prompts") and run.has_array("features"):
-        graphs = {"With nouns": cut, "By looks alone": _graph_without_nouns(run)}
+        graphs = {say("affinity.nouns"): cut, say("affinity.looks"): _graph_without_nouns(run)}
     order = np.argsort(labels, kind="stable")
     matrices = {title: _binned(graph, order) for title, graph in graphs.items()}
     within = [_share_within(graph, labels) for graph in graphs.values()]
@@ -100,7 +101,7 @@ def _panels(
         left = number * (HALF_WIDTH + GAP) + _MARK
         # The square root makes weak links visible.
         strength = np.rint(255 * np.sqrt(np.minimum(matrix / full, 1))).astype(np.uint8)
-        share = f"{within[number]:.0%} within clusters"
+        share = say("affinity.within", number=round(100 * within[number]))
         shapes += [
             Text(left, 14, title, "ink"),
             Text(left + side, 14, share, anchor="end", size=11),
@@ -133,12 +134,6 @@ def _marks(left: float, side: float, ends: NDArray[np.float64]) -> list[Shape]:
 
 
 def _caption(within: list[float]) -> str:
-    text = (
-        "Rows and columns are images, sorted by cluster, and dark cells are strong links: clean "
-        "squares along the diagonal are clusters that hold together"
-    )
     if len(within) < 2:
-        return f"{text}."
-    if within[0] > within[1]:
-        return f"{text}, and the nouns removed the dark cells that only the right side has."
-    return f"{text}, with nouns on the left and without them on the right."
+        return say("affinity.one")
+    return say("affinity.better" if within[0] > within[1] else "affinity.both")

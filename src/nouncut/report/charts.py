@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nouncut.report.drawing import Bar, Dot, Drawing, Line, Shape, Text, moved
+from nouncut.report.said import Number, say
 
 WIDTH = 480.0
 GAP = 20.0
@@ -67,7 +68,7 @@ def draw_curves(
 def draw_spectrum(values: Sequence[float], n_used: int) -> Drawing:
     """Draw descending eigenvalues with a line after the first `n_used`."""
     axes = _Axes(len(values), values, WIDTH)
-    shapes = axes.frame("", "eigenvalue number")
+    shapes = axes.frame("", say("eigenvalues.number"))
     has_rest = n_used < len(values)
     x = axes.x(n_used - 0.5 if has_rest else n_used - 1)
     shapes.append(Line(((x, _TOP - 8), (x, _TOP + _PLOT_HEIGHT)), "quiet"))
@@ -126,7 +127,7 @@ class _Axes:
             shapes.append(Line(((_LEFT - 4, y), (self.width, y)), "line"))
             shapes.append(Text(_LEFT - 10, y + 4, _number(value), anchor="end", size=11))
         shapes.append(Text(self.x(0), base + 18, "1", anchor="middle", size=11))
-        last, right = f"{self.n_steps:,}", self.x(self.n_steps - 1)
+        last, right = Number(self.n_steps), self.x(self.n_steps - 1)
         shapes.append(Text(right, base + 18, last, anchor="middle", size=11))
         middle = (self.x(0) + right) / 2
         shapes.append(Text(middle, base + 18, unit, anchor="middle", size=11))
@@ -154,4 +155,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if abs(value) >= 1000:
+        return Number(value)
+    text = f"{value:.4g}"
+    return text if "e" in text else Number(value, len(text.partition(".")[2]))

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from nouncut.report.said import Number, Said, attributes, said_in
+
 # The page's colour variables, with their values in the light theme.
 COLOURS = {
     "background": "#fcfcfb",
@@ -103,7 +105,7 @@ def to_svg(drawing: Drawing, label: str, *, for_page: bool = True) -> str:
     view = f"{corner} {corner} {_number(width)} {_number(height)}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}"'
-        f'{"" if for_page else f" {sides}"} role="img" aria-label="{_escaped(label)}">'
+        f'{"" if for_page else f" {sides}"} role="img"{_label(label)}>'
     ]
     if not for_page:
         lines.append(f'<rect x="{corner}" y="{corner}" {sides} fill="{COLOURS["background"]}"/>')
@@ -143,9 +145,11 @@ def _shape_svg(shape: Shape, for_page: bool) -> str:
         return f'<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius)} fill="{colour}"/>'
     if isinstance(shape, Text):
         position = _attributes(x=shape.x, y=shape.y, font_size=shape.size)
+        text = shape.text
+        marks = attributes(text.marks) if for_page and isinstance(text, Said | Number) else ""
         return (
             f'<text {position} font-family="{_FONT}" text-anchor="{shape.anchor}" '
-            f'fill="{colour}">{_escaped(shape.text)}</text>'
+            f'fill="{colour}"{marks}>{_escaped(text)}</text>'
         )
     return _cells_svg(shape, colour)
 
@@ -206,6 +210,12 @@ def _printable(text: str) -> str:
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
+
+
+def _label(label: str) -> str:
+    if isinstance(label, Said):
+        return said_in(aria_label=label)
+    return f' aria-label="{_escaped(label)}"'
 
 
 def _escaped(text: str) -> str:

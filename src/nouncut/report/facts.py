@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from nouncut.compute.progress import shown_seconds
+from nouncut.report.said import Moment, Number, say
 from nouncut.runs.settings import shown_settings
 from nouncut.runs.word_trust import describe_trust
 
@@ -40,24 +41,17 @@ class CountFacts:
 def describe_model(manifest: Mapping[str, Any]) -> ModelFacts:
     """Describe the model of a run and what to expect from it."""
     model = manifest.get("model") or {}
-    is_embedded = bool(model.get("embedded"))
+    name, is_embedded = str(model.get("name") or ""), bool(model.get("embedded"))
     if manifest.get("source_kind") == "features":
-        name = model.get("name") or "ready-made features"
-        meaning = "The features came from a file, so the report has no images to show."
+        name, meaning = name or say("model.features"), say("model.features.meaning")
     elif is_embedded:
-        name = model.get("name") or "mini"
-        meaning = (
-            "This is the small model that comes with nouncut. It needs no download and is not "
-            "CLIP: it knows the 1,000 classes of ImageNet. Other images (faces, documents, "
-            "paintings) are grouped by how they look rather than by what they mean."
-        )
-    elif model.get("name"):
-        name = model["name"]
-        meaning = "This model was trained on images with captions, so it understands words."
+        name, meaning = name or "mini", say("model.mini.meaning", n=1000)
+    elif name:
+        meaning = say("model.clip.meaning")
     else:
-        name, meaning = "unknown", "The run does not say which model was used."
+        name, meaning = say("unknown"), say("model.unknown.meaning")
     trust, reason = describe_trust(manifest) or "", str(model.get("reason") or "")
-    return ModelFacts(str(name), is_embedded, meaning, trust, reason)
+    return ModelFacts(name, is_embedded, meaning, trust, reason)
 
 
 def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
@@ -65,22 +59,19 @@ def describe_count(manifest: Mapping[str, Any]) -> CountFacts:
     n_clusters = int(manifest["n_clusters"])
     count = manifest.get("cluster_count")
     if not count:
-        given = "1 cluster was" if n_clusters == 1 else f"{n_clusters:,} clusters were"
-        return CountFacts("given", f"{given} asked for; the number was not estimated.", None, ())
+        why = say("count.given.why", n=n_clusters)
+        return CountFacts(say("count.given"), why, None, ())
     confidence = float(count.get("confidence") or 0)
     if confidence >= _SURE:
-        verdict = "quite sure"
-        words = "The images separate clearly into this number of groups."
+        verdict, why = say("count.sure"), say("count.sure.why")
     elif confidence >= _UNSURE:
-        verdict = "a fair guess"
-        words = "Other numbers divide the images almost as well: compare the runners-up."
+        verdict, why = say("count.fair"), say("count.fair.why")
     else:
-        verdict = "unsure"
-        words = "The images have no clear number of groups: treat this one as a first guess."
+        verdict, why = say("count.unsure"), say("count.unsure.why")
     pairs = [(int(number), float(score or 0)) for number, score in count.get("candidates") or []]
     best = max((score for _, score in pairs), default=0) or 1.0
     shares = tuple((number, max(0.0, score / best)) for number, score in pairs)
-    return CountFacts(verdict, f"The number was estimated. {words}", confidence, shares)
+    return CountFacts(verdict, why, confidence, shares)
 
 
 def describe_settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -109,13 +100,12 @@ def describe_times(manifest: Mapping[str, Any]) -> list[tuple[str, str, float]]:
 def shown_date(text: str | None) -> str:
     """Return an ISO date as people write it; other text unchanged."""
     try:
-        date = datetime.fromisoformat(text or "")
+        return Moment(datetime.fromisoformat(text or ""))
     except ValueError:
         return text or ""
-    return f"{date.day} {date:%B %Y, %H:%M %Z}".strip()
 
 
 def _time(seconds: float) -> str:
     if seconds < 0.1:
-        return "under 0.1 s"
-    return f"{seconds:.1f} s" if seconds < 10 else shown_seconds(seconds)
+        return say("seconds.under", number=Number(0.1, 1))
+    return say("seconds", number=Number(seconds, 1)) if seconds < 10 else shown_seconds(seconds)

@@ -21,6 +21,7 @@ from nouncut.report.charts import (
     stacked,
 )
 from nouncut.report.drawing import Drawing, to_picture, to_svg
+from nouncut.report.said import Number, say
 from nouncut.runs.run import Run
 
 # One colour per prompt; further prompts share the last.
@@ -46,7 +47,7 @@ def method_figures(run: Run) -> list[Figure]:
     """Draw all figures that a run has the numbers for."""
     affinities = draw_affinities(run)
     figures = [
-        Figure("affinity", "Affinity matrix", *affinities) if affinities else None,
+        Figure("affinity", say("affinity"), *affinities) if affinities else None,
         _diffusion(run.manifest),
         _eigenvalues(run.manifest),
         _cluster_count(run.manifest),
@@ -87,18 +88,12 @@ def _diffusion(manifest: Mapping[str, Any]) -> Figure | None:
     rows = [side_by_side(panels)] if panels else []
     if len(weights) > 1:
         templates = [str(prompt.get("template") or "") for prompt in prompts]
-        shown = [f"{weight:.3f}" for weight in weights]
-        rows.append(draw_bars(templates, weights, shown, colours, "Final weights of the prompts"))
+        shown = [Number(weight, 3) for weight in weights]
+        rows.append(draw_bars(templates, weights, shown, colours, say("diffusion.final")))
     if not rows:
         return None
-    caption = (
-        "Each step changes the weights of the prompts so that their graphs agree better: the "
-        "objective falls until it converges, and prompts with longer bars count for more."
-        if panels
-        else "One step chose the weights of the prompts so that their graphs agree: prompts with "
-        "longer bars count for more."
-    )
-    return Figure("diffusion", "Diffusion and prompt weights", stacked(rows), caption)
+    caption = say("diffusion.steps" if panels else "diffusion.one")
+    return Figure("diffusion", say("diffusion"), stacked(rows), caption)
 
 
 def _panels_over_steps(
@@ -107,12 +102,14 @@ def _panels_over_steps(
     """Draw the objective and the weights of the prompts over the steps of the diffusion."""
     has_objective = len(objective) > 1
     width = HALF_WIDTH if has_objective and steps else WIDTH
-    panels = []
+    panels, unit = [], say("diffusion.step")
     if has_objective:
-        panels.append(draw_curves([objective], ["accent"], "Objective", "step", width=width))
+        title = say("diffusion.objective")
+        panels.append(draw_curves([objective], ["accent"], title, unit, width=width))
     if steps:
         curves = [list(curve) for curve in zip(*steps, strict=True)]
-        panels.append(draw_curves(curves, colours, "Weights of the prompts", "step", width=width))
+        title = say("diffusion.weights")
+        panels.append(draw_curves(curves, colours, title, unit, width=width))
     return panels
 
 
@@ -121,13 +118,13 @@ def _eigenvalues(manifest: Mapping[str, Any]) -> Figure | None:
     if len(values) < 2:
         return None
     n_used = min(int(manifest.get("n_clusters") or len(values)), len(values))
-    caption = "An eigenvalue near 1 stands for a group that few links leave; " + (
-        f"a steep fall after the first {n_used:,} supports this number of clusters."
+    caption = (
+        say("eigenvalues.fall", number=n_used)
         if 0 < n_used < len(values)
-        else f"the clusters were found with these {len(values):,}."
+        else say("eigenvalues.all", number=len(values))
     )
     drawing = draw_spectrum(sorted(values, reverse=True), n_used or len(values))
-    return Figure("eigenvalues", "Eigenvalues of the graph", drawing, caption)
+    return Figure("eigenvalues", say("eigenvalues"), drawing, caption)
 
 
 def _cluster_count(manifest: Mapping[str, Any]) -> Figure | None:
@@ -136,17 +133,13 @@ def _cluster_count(manifest: Mapping[str, Any]) -> Figure | None:
     if len(found) < 2:
         return None
     found.sort()
-    names = [f"{number:,} clusters" for number, _ in found]
+    names = [say("clusters", n=number) for number, _ in found]
     scores = [max(score, 0.0) for _, score in found]
     best = max(scores)
     colours = ["accent" if score == best else "quiet" for score in scores]
-    shown = [f"{score:.2f}" for score in scores]
-    drawing = draw_bars(names, scores, shown, colours, "Score of each number")
-    caption = (
-        "The longer the bar, the better this number divides the images; the longest was chosen, "
-        "and others almost as long are worth a try."
-    )
-    return Figure("cluster-count", "Number of clusters", drawing, caption)
+    shown = [Number(score, 2) for score in scores]
+    drawing = draw_bars(names, scores, shown, colours, say("numbers.score"))
+    return Figure("cluster-count", say("numbers"), drawing, say("numbers.caption"))
 
 
 def _numbers(values: Any) -> list[float]:

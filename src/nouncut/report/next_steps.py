@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 
+from nouncut.report.said import say
 from nouncut.runs.changes import read_changes
 from nouncut.runs.run import Run
 
@@ -23,20 +24,14 @@ def next_steps(run: Run) -> list[NextStep]:
     """List commands that go on from a run."""
     things = "images" if run.has_images else "features"
     directory = _printable(run)
-    forms = "as a table, or as folders of images" if run.has_images else "as a table"
+    kind = "images" if run.has_images else "rows"
     return [
-        NextStep(
-            "Mend the clusters in the browser: search, merge, split, move and rename, with undo.",
-            _shell("nouncut", "explore", directory),
-        ),
+        NextStep(say("next.explore"), _shell("nouncut", "explore", directory)),
         *_other_count(run),
-        NextStep(
-            f"Use the clusters in other programs: export them {forms}.",
-            _shell("nouncut", "export", directory),
-        ),
+        NextStep(say(f"next.export.{kind}"), _shell("nouncut", "export", directory)),
         *(_updates(run) if run.has_images else ()),
         NextStep(
-            f"Assign new {things} to these clusters.",
+            say(f"next.assign.{kind}"),
             _shell("nouncut", "predict", directory, f"NEW_{things.upper()}"),
         ),
     ]
@@ -45,15 +40,9 @@ def next_steps(run: Run) -> list[NextStep]:
 def _updates(run: Run) -> list[NextStep]:
     """Propose to bring a run up to date, and what its last update advised."""
     update, changes = ("nouncut", "update", _printable(run)), read_changes(run.manifest)
-    steps = [
-        NextStep(
-            "Bring the run up to date when its folders have changed: new images join the "
-            "clusters, and nothing that you decided is lost.",
-            _shell(*update),
-        )
-    ]
+    steps = [NextStep(say("next.update"), _shell(*update))]
     if changes and changes.why_recluster:
-        purpose = f"Cluster all images again: {changes.why_recluster}."
+        purpose = say("next.recluster", why=changes.why_recluster)
         steps.append(NextStep(purpose, _shell(*update, "--recluster")))
     return steps
 
@@ -71,10 +60,9 @@ def _other_count(run: Run) -> list[NextStep]:
     other = others[0] if others else n_clusters + 1
     if other > int(run.manifest["n_images"]):
         return []
-    purpose = f"Too coarse or too fine? Try another number of clusters, such as {other:,}."
-    reuse = " The images are not encoded again." if run.has_images else ""
+    purpose = say(f"next.count.{'images' if run.has_images else 'rows'}", number=other)
     sources = [str(source) for source in run.manifest.get("source") or []] or ["FOLDER"]
-    return [NextStep(purpose + reuse, _shell("nouncut", "cluster", *sources, "-k", str(other)))]
+    return [NextStep(purpose, _shell("nouncut", "cluster", *sources, "-k", str(other)))]
 
 
 def _printable(run: Run) -> str:

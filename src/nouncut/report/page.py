@@ -22,6 +22,7 @@ from nouncut.report.facts import (
 )
 from nouncut.report.figures import Figure, method_figures
 from nouncut.report.next_steps import NextStep, names_command, next_steps
+from nouncut.report.said import say
 from nouncut.report.shown_images import (
     ShownImage,
     ThumbnailPlan,
@@ -157,8 +158,8 @@ def run_title(run: Run) -> str:
     name = PurePath(sources[0]).name if sources else ""
     if name in ("", ".."):
         name = (run.common_folder() or PurePath()).name
-    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-    return printable_path(name or "Images") + more
+    title = printable_path(name) if name else say("title.images")
+    return say("title.more", name=title, n=len(sources) - 1) if len(sources) > 1 else title
 
 
 def _section(
@@ -214,7 +215,7 @@ def _skipped(run: Run) -> list[SkippedGroup]:
     groups.sort(key=lambda group: -len(group[1]))
     return [
         SkippedGroup(
-            reason=reason or "unknown reason",
+            reason=reason or say("skipped.unknown"),
             n_files=len(group),
             shown_paths=[printable_path(file.path) for file in group[:_MAX_SKIPPED_PER_REASON]],
         )

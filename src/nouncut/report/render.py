@@ -8,16 +8,19 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nouncut.images.thumbnails import Thumbnail
+from nouncut.report.said import Number, attributes, catalogues, percent, said_in, say
 from nouncut.report.script_data import as_json
 
 _TEMPLATE = "page.html.j2"
 _STYLES = ("base", "bar", "overview", "map", "gallery", "lightbox", "sections", "responsive")
 # Runs before the page is drawn, so that it never flashes in the wrong colours.
 _FIRST_SCRIPT = "theme"
+# Runs before the data of the images is read, so that the page never waits for its language.
+_TEXTS_SCRIPT = "texts"
 # In the order of loading: each script uses the ones before it.
 MAP_SCRIPTS = (
     *("camera", "dot_grid", "points", "photos", "regions", "map_names", "labels"),
@@ -45,25 +48,44 @@ def render_page(
     thumbnail: Callable[[int], Thumbnail], image_sources: str, **content: Any
 ) -> Iterator[str]:
     """Yield the page in pieces; each thumbnail is read when it is needed."""
+    environment = make_environment("nouncut.report")
+    # Macros see globals, but not the variables of the template.
+    environment.globals["thumbnail"] = thumbnail
+    style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
+    names = (_FIRST_SCRIPT, _TEXTS_SCRIPT, *_SCRIPTS)
+    first, texts_script, *scripts = (_asset(f"{name}.js") for name in names)
+    return environment.get_template(_TEMPLATE).generate(
+        style=Markup(style),
+        first_script=Markup(first),
+        scripts=[Markup(script) for script in scripts],
+        texts_script=Markup(texts_script),
+        policy=_policy(image_sources, style, first, texts_script, *scripts),
+        **content,
+    )
+
+
+def make_environment(*packages: str) -> Environment:
+    """Return the environment of the templates in some packages, with the catalogue's texts."""
     environment = Environment(
-        loader=PackageLoader("nouncut.report"),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"counted": counted, "percent": percent, "json": as_json}
-    # Macros see globals, but not the variables of the template.
-    environment.globals["thumbnail"] = thumbnail
-    style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
-    first, *scripts = (_asset(f"{name}.js") for name in (_FIRST_SCRIPT, *_SCRIPTS))
-    return environment.get_template(_TEMPLATE).generate(
-        style=Markup(style),
-        first_script=Markup(first),
-        scripts=[Markup(script) for script in scripts],
-        policy=_policy(image_sources, style, first, *scripts),
-        **content,
-    )
+    environment.filters |= {
+        "json": as_json,
+        "number": Number,
+        "percent": percent,
+        "plain": str.__str__,
+    }
+    environment.globals |= {
+        "attributes": attributes,
+        "said_in": said_in,
+        "say": say,
+        "texts": catalogues(),
+    }
+    return environment
 
 
 def _policy(image_sources: str, style: str, *scripts: str) -> str:
@@ -80,19 +102,3 @@ def _source_hash(text: str) -> str:
 
 def _asset(name: str) -> str:
     return files("nouncut.report").joinpath("assets", name).read_text("utf-8")
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, such as "1 image" or "2 images"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share in percent; 0 % and 100 % only for exactly none and all."""
-    if share is None or share != share:
-        return "unknown"
-    if 0 < share < 0.005:
-        return "under 1\N{NO-BREAK SPACE}%"
-    if 0.995 <= share < 1:
-        return "over 99\N{NO-BREAK SPACE}%"
-    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")

@@ -177,6 +177,7 @@ def _pieces(run: Run, page: Page, thumbnails: _ThumbnailMaker) -> Iterator[str]:
         page=page,
         data=data,
         reasons=reasons_data(run, page.shown_images()),
+        kind="images" if page.has_images else "rows",
         has_map="x" in data["columns"],
         file_blocks=file_blocks(run),
         thumbnail_blocks=blocks if page.has_images else (),

@@ -27,26 +27,33 @@ const asker = (() => {
       "div",
       { class: "part" },
       element("h3", { dir: "auto" }, element("span", { class: "dot", "data-dot": number }), name),
-      element("p", { class: "quiet" }, format.counted(size, report.things)),
+      element("p", { class: "quiet" }, report.things(size)),
       element("div", { class: "part-pictures" }, ...pictures),
     );
+  }
+
+  // Reasons are joined by semicolons.
+  function reasonOf(text) {
+    const parts = text.slice(0, -1).split("; ").map((one) => texts.known(`${one[0].toLowerCase()}${one.slice(1)}`));
+    const joined = parts.join("; ");
+    return `${joined[0].toUpperCase()}${joined.slice(1)}.`;
   }
 
   function draw() {
     const [first] = waiting;
     if (!first) {
       dialog.close();
-      toast.say("There are no more suggestions.");
+      toast.say(say("asker.none"));
       return;
     }
     const { groups, reason } = first;
     const size = Math.min(...groups.map((number) => report.group(number).size));
-    part("asker-count").textContent = `1 of ${format.number(waiting.length)}`;
-    part("asker-reason").textContent = reason;
+    part("asker-count").textContent = say("of", { number: 1, all: waiting.length });
+    part("asker-reason").textContent = reasonOf(reason);
     part("asker-groups").replaceChildren(...groups.map(column));
     colours.paintDots(part("asker-groups"));
     part("asker-yes").replaceChildren(
-      `Yes, merge ${format.counted(size, report.things)} `,
+      `${say("asker.yes", { things: report.things(size) })} `,
       element("kbd", { "aria-hidden": "true" }, "Y"),
     );
   }

@@ -18,7 +18,7 @@ const chooser = (() => {
       .sort((a, b) => (wanted ? a.at - b.at : 0) || b.group.size - a.group.size)
       .map(({ group }) => ({ value: group.number, text: group.name, size: group.size }));
     const isKnown = report.groups().some((group) => format.searchable(group.name) === wanted);
-    if (canBeNew && wanted && !isKnown) found.push({ value: text.trim(), text: `New group “${text.trim()}”` });
+    if (canBeNew && wanted && !isKnown) found.push({ value: text.trim(), text: say("group.new.named", { name: text.trim() }) });
     return found;
   }
 
@@ -73,12 +73,12 @@ const chooser = (() => {
   function move(rows) {
     const here = new Set(Array.from(rows, (row) => report.cluster[row]));
     const except = here.size === 1 ? [...here] : [];
-    ask(`Move ${format.counted(rows.length, report.things)} to`, except, true, (to) => edits.move(rows, to));
+    ask(say("move.which", { things: report.things(rows.length) }), except, true, (to) => edits.move(rows, to));
   }
 
   function mergeWith(number) {
     const { name, size } = report.group(number);
-    ask(`Merge ${name} (${format.counted(size, report.things)}) with`, [number], false, async (other) => {
+    ask(say("group.merge.which", { name, things: report.things(size) }), [number], false, async (other) => {
       // The larger group keeps its name and number.
       const groups = [number, other].sort((a, b) => report.group(b).size - report.group(a).size);
       if (await edits.merge(groups)) place.showGroup(groups[0]);

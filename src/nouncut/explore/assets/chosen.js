@@ -8,12 +8,12 @@
     const rows = selection.rows();
     box.hidden = !rows.length;
     document.body.classList.toggle("has-chosen", rows.length > 0);
-    const number = format.number(rows.length);
-    part("chosen-count").textContent = `${format.counted(rows.length, report.things)} selected`;
-    part("move-chosen").textContent = `Move ${number} to…`;
-    part("new-group").textContent = `New group of ${number}`;
-    part("set-aside").textContent = `Set aside ${number}`;
-    part("export-chosen").textContent = `Export ${number}…`;
+    const n = rows.length;
+    part("chosen-count").textContent = say("selected", { things: report.things(n) });
+    part("move-chosen").textContent = say("chosen.move", { n });
+    part("new-group").textContent = say("chosen.new", { n });
+    part("set-aside").textContent = say("chosen.aside", { n });
+    part("export-chosen").textContent = say("chosen.export", { n });
     part("like-chosen").hidden = rows.length !== 1;
   }
 

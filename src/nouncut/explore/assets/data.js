@@ -33,6 +33,7 @@ const report = (() => {
 
   function readRun(found) {
     names.splice(0, names.length, ...found.names);
+    names[found.setAside] = say("aside");
     groups = new Map(found.groups.map((group) => [group.number, group]));
     const { version, setAside, history, undo, redo, nOutliers, nSetAside } = found;
     Object.assign(made, { version, setAside, history, undo, redo, nOutliers, nSetAside });
@@ -100,7 +101,8 @@ const report = (() => {
     cluster: columns.cluster,
     x: positions ? new Uint16Array(positions, 0, n) : new Uint16Array(0),
     y: positions ? new Uint16Array(positions, 2 * n, n) : new Uint16Array(0),
-    things: run.hasImages ? ["image", "images"] : ["row", "rows"],
+    // How many images or rows, in words.
+    things: (number) => say(run.hasImages ? "things.images" : "things.rows", { n: number }),
     confidence: (row) => share(columns.confidence, row),
     second: (row) => (columns.second[row] === NO_CLUSTER ? null : columns.second[row]),
     secondConfidence: (row) => share(columns.secondConfidence, row),

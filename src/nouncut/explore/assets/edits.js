@@ -5,7 +5,10 @@ const edits = (() => {
 
   // The log names groups with number and size, as the command line does; people see the names.
   const plain = (text) => text.replace(/ \(\d+; [\d,]+ images?\)/g, "");
-  const sentence = (text) => `${text[0].toUpperCase()}${plain(text).slice(1)}.`;
+  function sentence(text) {
+    const said = texts.known(plain(text));
+    return `${said[0].toUpperCase()}${said.slice(1)}.`;
+  }
 
   // Returns what was done; null if it could not be done, which was said.
   async function edit(verb, about = {}) {

@@ -26,12 +26,14 @@ const exporter = (() => {
       where.placeholder = found.place;
       const files = found.files.slice(0, 8).map((file) => element("li", { dir: "auto" }, file));
       const more = found.nFiles - files.length;
-      if (more > 0) files.push(element("li", { class: "quiet" }, `and ${format.number(more)} more`));
+      if (more > 0) files.push(element("li", { class: "quiet" }, say("more", { n: more })));
       part("exporter-preview").replaceChildren(
-        element("p", {}, `Will write ${format.counted(found.nFiles, ["file", "files"])} to `, element("code", {}, found.place)),
+        element("p", {}, ...texts.pieces("export.files", {
+          files: say("files", { n: found.nFiles }), place: element("code", {}, found.place),
+        })),
         element("ul", {}, ...files),
       );
-      button.textContent = `Export ${format.counted(found.nImages, report.things)}`;
+      button.textContent = say("export.some", { things: report.things(found.nImages) });
       button.disabled = false;
     } catch (problem) {
       if (mine !== asked) return;
@@ -42,11 +44,11 @@ const exporter = (() => {
 
   function open(chosen = null) {
     rows = chosen ? Array.from(chosen) : null;
-    const number = format.counted(rows ? rows.length : report.nImages, report.things);
-    part("exporter-title").textContent = `Export ${rows ? number : `all ${number}`}`;
+    const things = report.things(rows ? rows.length : report.nImages);
+    part("exporter-title").textContent = say(rows ? "export.some" : "export.all", { things });
     where.value = "";
     where.placeholder = "";
-    button.textContent = "Export";
+    button.textContent = say("explore.export");
     dialogs.open(dialog);
     look();
   }
@@ -55,21 +57,21 @@ const exporter = (() => {
     event.preventDefault();
     if (button.disabled) return;
     button.disabled = true;
-    button.textContent = "Exporting…";
+    button.textContent = say("export.busy");
     try {
       const done = await server.post("/api/export", body(false));
       dialog.close();
-      toast.say(`Exported ${format.counted(done.nImages, report.things)} to ${done.place}`);
+      toast.say(say("export.done", { things: report.things(done.nImages), place: done.place }));
     } catch (problem) {
       dialogs.problem("exporter-problem", problem.message);
-      button.textContent = "Export";
+      button.textContent = say("explore.export");
       button.disabled = false;
     }
   });
 
   kind.append(...report.exports
     .filter((one) => report.hasImages || !one.needsImages)
-    .map((one) => element("option", { value: one.kind }, one.about)));
+    .map((one) => element("option", { value: one.kind }, texts.known(one.about))));
   kind.addEventListener("change", look);
   where.addEventListener("input", () => {
     clearTimeout(timer);

@@ -13,23 +13,22 @@ const head = (() => {
   };
 
   function facts({ kind, about: asked, rows }) {
-    const parts = [format.counted(rows.length, report.things)];
+    const parts = [report.things(rows.length)];
     const group = kind === "group" ? report.group(asked.number) : null;
     if (!group) return parts.join(" · ");
-    if (group.words?.length) parts.push(`also: ${group.words.slice(0, 4).join(", ")}`);
-    if (group.guess && !report.given.has(group.number)) parts.push("the name is a guess");
+    if (group.words?.length) parts.push(say("place.words", { words: group.words.slice(0, 4).join(", ") }));
+    if (group.guess && !report.given.has(group.number)) parts.push(say("place.guess"));
     return parts.join(" · ");
   }
 
   function groupActions(number) {
-    const [one, many] = report.things;
-    const size = format.counted(report.group(number).size, [one, many]);
+    const things = report.things(report.group(number).size);
     const made = [
-      button("Rename", () => namer.rename(number), { title: "Rename (R)" }),
-      button(`Split ${size}…`, () => splitter.open(number), { title: "Split (S)" }),
-      button("Merge with…", () => chooser.mergeWith(number), { title: "Merge (M)" }),
+      button(say("rename"), () => namer.rename(number), { title: say("group.rename.title") }),
+      button(say("group.split", { things }), () => splitter.open(number), { title: say("group.split.title") }),
+      button(say("group.merge"), () => chooser.mergeWith(number), { title: say("group.merge.title") }),
     ];
-    if (report.x.length) made.push(button("On the map", () => layout.showOnMap(() => map.showCluster(number))));
+    if (report.x.length) made.push(button(say("on_map"), () => layout.showOnMap(() => map.showCluster(number))));
     return made;
   }
 

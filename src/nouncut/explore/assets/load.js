@@ -20,7 +20,7 @@
       positions: await positions?.arrayBuffer(),
     };
   } catch (problem) {
-    document.getElementById("place-title").textContent = `This run cannot be shown: ${problem.message}`;
+    document.getElementById("place-title").textContent = say("explore.failed", { why: problem.message });
     return;
   }
   for (const name of scripts.split(" ")) {

@@ -35,19 +35,19 @@ const namer = (() => {
     const { name, size } = report.group(number);
     const then = (next) => { if (next !== name) edits.rename(number, next); };
     then.check = (other) => other && other.number !== number
-      && `Another group has this name. Choose another name, or merge the two groups.`;
-    ask(`Rename ${name}`, `Rename ${format.counted(size, report.things)}`, name, then);
+      && say("group.rename.taken");
+    ask(say("group.rename.which", { name }), say("group.rename.do", { things: report.things(size) }), name, then);
   }
 
   function newGroup(rows) {
-    const number = format.counted(rows.length, report.things);
+    const things = report.things(rows.length);
     const then = async (name) => {
       if (!(await edits.move(rows, name))) return;
       const made = report.groups().find((group) => group.name === name);
       if (made) place.showGroup(made.number);
     };
-    then.check = (other) => other && "A group has this name already. Choose another, or move the pictures to it.";
-    ask(`New group of ${number}`, `Make a group of ${number}`, "", then);
+    then.check = (other) => other && say("group.new.taken");
+    ask(say("group.new", { things }), say("group.new.do", { things }), "", then);
   }
 
   return { rename, newGroup };

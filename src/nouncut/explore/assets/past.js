@@ -3,12 +3,11 @@
 const past = (() => {
   const part = (id) => document.getElementById(id);
   const dialog = part("past");
-  const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
   function entry({ text, nImages, time, isUndone }) {
-    const about = [format.counted(nImages, report.things)];
-    if (time) about.push(when.format(new Date(time)));
-    if (isUndone) about.push("undone");
+    const about = [report.things(nImages)];
+    if (time) about.push(format.date(time));
+    if (isUndone) about.push(say("history.undone"));
     return element(
       "li",
       { class: isUndone ? "is-undone" : null },
@@ -18,12 +17,14 @@ const past = (() => {
   }
 
   function draw() {
-    for (const [id, text, verb] of [["undo", report.undo, "Undo"], ["redo", report.redo, "Redo"]]) {
+    for (const [id, text] of [["undo", report.undo], ["redo", report.redo]]) {
       part(id).disabled = part(`past-${id}`).disabled = !text;
-      part(id).title = text ? `${verb}: ${edits.sentence(text)}` : `Nothing to ${id}`;
+      part(id).title = text
+        ? say(`history.${id}`, { text: edits.sentence(text) })
+        : say(`history.${id}.none`);
     }
     const list = report.history.map(entry).reverse();
-    part("past-list").replaceChildren(...(list.length ? list : [element("li", {}, "Nothing was changed yet.")]));
+    part("past-list").replaceChildren(...(list.length ? list : [element("li", {}, say("history.none"))]));
   }
 
   for (const prefix of ["", "past-"]) {

@@ -13,7 +13,7 @@ const picture = (() => {
   }
 
   function groupLink(number, confidence) {
-    if (number === report.setAside) return ["none: set aside"];
+    if (number === report.setAside) return [say("aside.none")];
     const link = element("button", { type: "button", class: "link" }, report.names[number]);
     link.addEventListener("click", () => {
       dialog.close();
@@ -23,14 +23,14 @@ const picture = (() => {
   }
 
   function facts(one, path) {
-    const found = [fact("Group", ...groupLink(report.cluster[one], report.confidence(one)))];
-    if (report.isByHand(one)) found.push(fact("Moved", "by hand"));
+    const found = [fact(say("explore.group"), ...groupLink(report.cluster[one], report.confidence(one)))];
+    if (report.isByHand(one)) found.push(fact(say("picture.moved"), say("picture.moved.by_hand")));
     const second = report.second(one);
     if (second !== null && report.secondConfidence(one) >= 0.01) {
-      found.push(fact("Second choice", ...groupLink(second, report.secondConfidence(one))));
+      found.push(fact(say("second"), ...groupLink(second, report.secondConfidence(one))));
     }
-    if (report.isOutlier(one)) found.push(fact("Outlier", "fits no group well"));
-    found.push(fact(report.hasImages ? "File" : "Row", path));
+    if (report.isOutlier(one)) found.push(fact(say("outlier"), say("picture.outlier")));
+    found.push(fact(say(report.hasImages ? "file" : "picture.row"), path));
     return found;
   }
 
@@ -42,13 +42,13 @@ const picture = (() => {
 
   async function show() {
     const one = row();
-    part("count").textContent = `${format.number(index + 1)} of ${format.number(rows.length)}`;
+    part("count").textContent = say("of", { number: index + 1, all: rows.length });
     part("previous").disabled = index === 0;
     part("next").disabled = index === rows.length - 1;
     part("map").hidden = !report.x.length;
     part("image").hidden = !report.hasImages;
     part("missing").hidden = report.hasImages;
-    part("missing").textContent = "This run was made from features, without images.";
+    part("missing").textContent = say("features_only");
     if (report.hasImages) {
       // The thumbnail is there at once, the picture follows.
       part("image").src = thumbnails.source(one);
@@ -81,7 +81,7 @@ const picture = (() => {
   part("image").addEventListener("error", async () => {
     part("image").hidden = true;
     part("missing").hidden = false;
-    part("missing").textContent = "The file cannot be shown: it is gone, or has changed since the run.";
+    part("missing").textContent = say("picture.gone");
   });
   part("previous").addEventListener("click", () => step(-1));
   part("next").addEventListener("click", () => step(1));

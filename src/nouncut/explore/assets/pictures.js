@@ -39,7 +39,7 @@ const pictures = (() => {
       element("span", { class: "check", "aria-hidden": "true" }),
     );
     tile.setAttribute("aria-posinset", index + 1);
-    tile.setAttribute("aria-label", `${report.names[report.cluster[row]]}, picture ${row + 1}`);
+    tile.setAttribute("aria-label", say("tile", { name: report.names[report.cluster[row]], number: row + 1 }));
     return tile;
   }
 
@@ -202,7 +202,7 @@ const pictures = (() => {
     const row = Number(event.target.closest(".tile").dataset.row);
     if (!selection.has(row)) selection.set([row]);
     isDragging = true;
-    const label = element("div", { class: "drag-label" }, format.counted(selection.rows().length, report.things));
+    const label = element("div", { class: "drag-label" }, report.things(selection.rows().length));
     document.body.append(label);
     event.dataTransfer.setDragImage(label, -12, -12);
     event.dataTransfer.setData("text/plain", label.textContent);
@@ -222,6 +222,6 @@ const pictures = (() => {
   }).observe(box);
   selection.onChange(showState);
   place.onChange(fill);
-  empty.textContent = "There are no pictures here.";
+  empty.textContent = say("place.empty");
   return { showRow, isDragging: () => isDragging, focus: () => box.focus() };
 })();

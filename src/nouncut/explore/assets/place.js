@@ -10,14 +10,14 @@ const place = (() => {
   const rowsWhere = (test) => everyRow().filter(test);
   // Every kind of place finds its title and rows again after an edit.
   const kinds = {
-    all: () => ({ title: "All pictures", rows: everyRow() }),
+    all: () => ({ title: say("place.all"), rows: everyRow() }),
     group: ({ number }) => ({ title: report.names[number], rows: report.membersOf(number) }),
     groups: ({ node }) => ({
       title: node.name,
       rows: [].concat(...report.clustersBelow(node).map((one) => [...report.membersOf(one)])),
     }),
-    outliers: () => ({ title: "Fit no group well", rows: rowsWhere(report.isOutlier) }),
-    aside: () => ({ title: "Set aside", rows: report.membersOf(report.setAside) }),
+    outliers: () => ({ title: say("place.outliers"), rows: rowsWhere(report.isOutlier) }),
+    aside: () => ({ title: say("aside"), rows: report.membersOf(report.setAside) }),
     found: ({ title, rows, groups }) => ({ title, rows, groups }),
   };
   let now = { kind: "all", ...kinds.all() };

@@ -10,10 +10,10 @@ const search = (() => {
   let stop = null;
 
   function title(text, { rows, nByName, problem, files }) {
-    if (problem && !files.length) return `“${text}”: ${problem}`;
-    if (!nByName) return `“${text}”`;
+    if (problem && !files.length) return say("place.found.problem", { text, why: problem });
+    if (!nByName) return say("place.found", { text });
     const more = rows.length - nByName;
-    return `“${text}”: ${format.number(nByName)} by name${more ? `, ${format.number(more)} more` : ""}`;
+    return say(more ? "place.found.more" : "place.found.named", { text, n: nByName, more });
   }
 
   async function look() {
@@ -44,7 +44,7 @@ const search = (() => {
     try {
       const found = await server.get("/api/like", { row, n: SIMILAR });
       const name = await report.fileNameOf(row);
-      place.showFound(`Like ${name}`, [row, ...found.rows]);
+      place.showFound(say("place.like", { name }), [row, ...found.rows]);
     } catch (problem) {
       toast.say(problem.message);
     }
@@ -53,7 +53,7 @@ const search = (() => {
   async function duplicates() {
     try {
       const { groups } = await server.get("/api/duplicates");
-      place.showFound(`Duplicates: ${format.counted(groups.length, ["set", "sets"])}`, groups.flat());
+      place.showFound(say("place.duplicates.found", { n: groups.length }), groups.flat());
     } catch (problem) {
       toast.say(problem.message);
     }

@@ -7,10 +7,10 @@ const server = (() => {
       answer = await fetch(address, options);
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
-      throw new Error("The explorer has ended. Start it again with: nouncut explore RUN");
+      throw new Error(say("explore.ended"));
     }
     if (answer.ok) return answer;
-    const { error } = await answer.json().catch(() => ({ error: "The explorer had a problem." }));
+    const { error } = await answer.json().catch(() => ({ error: say("explore.problem") }));
     throw Object.assign(new Error(error), { status: answer.status });
   }
 

@@ -14,14 +14,14 @@ const splitter = (() => {
   function column({ name, rows }, index) {
     // The first part keeps the name of the group.
     const heading = index
-      ? element("input", { type: "text", value: name, "aria-label": `Name of part ${index + 1}`, maxlength: 200 })
+      ? element("input", { type: "text", value: name, "aria-label": say("group.split.part", { number: index + 1 }), maxlength: 200 })
       : element("h3", { dir: "auto" }, name);
     const pictures = rows.slice(0, SHOWN).map((row) => element("span", { class: "tile" }, thumbnails.image(row)));
     return element(
       "div",
       { class: "part" },
       heading,
-      element("p", { class: "quiet" }, format.counted(rows.length, report.things)),
+      element("p", { class: "quiet" }, report.things(rows.length)),
       element("div", { class: "part-pictures" }, ...pictures),
     );
   }
@@ -29,7 +29,7 @@ const splitter = (() => {
   async function look() {
     const mine = ++asked;
     button.disabled = true;
-    dialogs.problem("splitter-problem", "Looking for parts…");
+    dialogs.problem("splitter-problem", say("group.split.looking"));
     preview.replaceChildren();
     try {
       const found = await edits.preview("split", { group: number, parts: wanted() });
@@ -37,7 +37,7 @@ const splitter = (() => {
       dialogs.problem("splitter-problem", found.problem);
       if (found.problem) return;
       preview.replaceChildren(...found.parts.map(column));
-      button.textContent = `Split into ${found.parts.length} groups`;
+      button.textContent = say("group.split.into", { n: found.parts.length });
       button.disabled = false;
     } catch (problem) {
       if (mine === asked) dialogs.problem("splitter-problem", problem.message);
@@ -47,9 +47,10 @@ const splitter = (() => {
   function open(group) {
     number = group;
     const { name, size } = report.group(number);
-    document.getElementById("splitter-title").textContent = `Split ${name} (${format.counted(size, report.things)})`;
+    const title = say("group.split.which", { name, things: report.things(size) });
+    document.getElementById("splitter-title").textContent = title;
     parts.value = "auto";
-    button.textContent = "Split";
+    button.textContent = say("group.split.do");
     dialogs.open(dialog);
     look();
   }

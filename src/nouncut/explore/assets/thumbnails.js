@@ -21,7 +21,7 @@ const thumbnails = (() => {
   // A button with a picture, which opens it.
   function tile(row) {
     const made = element("button", { type: "button", class: "tile", "data-row": row }, image(row));
-    report.fileNameOf(row).then((name) => made.setAttribute("aria-label", `Open ${name}`));
+    report.fileNameOf(row).then((name) => made.setAttribute("aria-label", say("tile.open", { name })));
     made.addEventListener("click", () => picture.open([row], 0));
     return made;
   }

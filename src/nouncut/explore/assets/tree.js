@@ -70,16 +70,16 @@ const tree = (() => {
   }
 
   function drawPlaces() {
-    const entries = [["all", "All pictures", report.nImages]];
-    if (report.nOutliers) entries.push(["outliers", "Fit no group well", report.nOutliers]);
-    if (report.nSetAside) entries.push(["aside", "Set aside", report.nSetAside]);
+    const entries = [["all", say("place.all"), report.nImages]];
+    if (report.nOutliers) entries.push(["outliers", say("place.outliers"), report.nOutliers]);
+    if (report.nSetAside) entries.push(["aside", say("aside"), report.nSetAside]);
     places.replaceChildren(...entries.map(([kind, title, size]) => {
       const count = element("span", { class: "count" }, format.number(size));
       const button = element("button", { type: "button", "data-place": kind }, element("span", {}, title), count);
       button.addEventListener("click", () => place.show(kind));
       return element("li", {}, button);
     }));
-    const same = element("button", { type: "button", "data-place": "duplicates" }, element("span", {}, "Duplicates"));
+    const same = element("button", { type: "button", "data-place": "duplicates" }, element("span", {}, say("place.duplicates")));
     same.addEventListener("click", search.duplicates);
     places.append(element("li", {}, same));
   }
@@ -105,7 +105,7 @@ const tree = (() => {
     if (first) first.tabIndex = 0;
     actions.hidden = marked.size < 2;
     const size = [...marked].reduce((sum, number) => sum + report.group(number).size, 0);
-    mergeButton.textContent = `Merge ${marked.size} groups, ${format.counted(size, report.things)}`;
+    mergeButton.textContent = say("group.merge.do", { n: marked.size, things: report.things(size) });
   }
 
   // Choosing

@@ -23,7 +23,7 @@ const clipboard = (() => {
 
   async function copyFrom(button, text) {
     const label = button.dataset.label ??= button.textContent;
-    button.textContent = (await copy(text)) ? "Copied" : "Could not copy";
+    button.textContent = say((await copy(text)) ? "copied" : "copied.not");
     setTimeout(() => { button.textContent = label; }, 1600);
   }
 

@@ -18,6 +18,7 @@ const report = (() => {
   const uint16 = (text) => new Uint16Array(uint8(text).buffer);
   const share = (column, row) => (column[row] === UNKNOWN ? null : column[row] / CERTAIN);
 
+  data.names[data.setAside] = say("aside");
   const { columns } = data;
   const cluster = uint16(columns.cluster);
   const second = uint16(columns.second);
@@ -82,7 +83,8 @@ const report = (() => {
     renamed: new Set(data.renamed),
     thumbnailFolder: data.thumbnails,
     thumbnailsPerBlock: data.thumbnailsPerBlock,
-    things: data.hasImages ? ["image", "images"] : ["row", "rows"],
+    // How many images or rows, in words.
+    things: (n) => say(data.hasImages ? "things.images" : "things.rows", { n }),
     x: uint16(columns.x),
     y: uint16(columns.y),
     cluster,

@@ -33,12 +33,10 @@ const gallery = (() => {
     foundBox.hidden = !found?.files.length;
     status.textContent = "";
     if (!found) return;
-    const clusters = format.counted(found.clusters.size, ["cluster", "clusters"]);
-    const files = format.counted(
-      found.files.length,
-      report.hasImages ? ["file name", "file names"] : report.things,
-    );
-    status.textContent = `Found: ${clusters} and ${files}`;
+    const clusters = say("clusters", { n: found.clusters.size });
+    const n = found.files.length;
+    const files = report.hasImages ? say("file_names", { n }) : report.things(n);
+    status.textContent = say("search.found", { clusters, files });
     if (found.files.length) showFiles(found.shownFiles);
   }
 
@@ -58,13 +56,14 @@ const gallery = (() => {
     const isOpen = box.hidden;
     box.hidden = !isOpen;
     button.setAttribute("aria-expanded", isOpen);
-    button.querySelector(".all-verb").textContent = isOpen ? "Hide" : "Show";
+    const rows = report.membersOf(number);
+    const verb = isOpen ? "cluster.all.hide" : "cluster.all.show";
+    button.querySelector(".all-verb").textContent = say(verb, { n: rows.length });
     box.stopFilling?.();
     if (!isOpen) {
       box.replaceChildren();
       return;
     }
-    const rows = report.membersOf(number);
     box.allRows = rows;
     if (report.hasImages) box.stopFilling = thumbnails.fill(box, rows);
     else box.append(...Array.from(rows, listed));

@@ -11,7 +11,7 @@ const lightbox = (() => {
   }
 
   function clusterLink(number, confidence) {
-    if (number === report.setAside) return ["none: set aside"];
+    if (number === report.setAside) return [say("aside.none")];
     const link = element(
       "a",
       { href: `#cluster-${number}`, "data-cluster-name": number },
@@ -31,17 +31,17 @@ const lightbox = (() => {
     else image.removeAttribute("src");
     part("missing").hidden = Boolean(address);
     part("missing").textContent = report.hasImages
-      ? `No image: ${thumbnails.problem(row)}`
-      : "This run was made from features, without images.";
+      ? say("lightbox.missing", { why: thumbnails.problem(row) })
+      : say("features_only");
     part("name").textContent = report.fileName(row);
-    part("count").textContent = `${format.number(index + 1)} of ${format.number(rows.length)}`;
-    const facts = [fact("Cluster", ...clusterLink(report.cluster[row], report.confidence(row)))];
+    part("count").textContent = say("of", { number: index + 1, all: rows.length });
+    const facts = [fact(say("cluster"), ...clusterLink(report.cluster[row], report.confidence(row)))];
     const second = report.second(row);
     if (second !== null && report.secondConfidence(row) >= 0.01) {
-      facts.push(fact("Second choice", ...clusterLink(second, report.secondConfidence(row))));
+      facts.push(fact(say("second"), ...clusterLink(second, report.secondConfidence(row))));
     }
-    if (report.isOutlier(row)) facts.push(fact("Outlier", "fits no cluster well"));
-    if (report.hasImages) facts.push(fact("File", report.fullPath(row)));
+    if (report.isOutlier(row)) facts.push(fact(say("outlier"), say("outliers.why")));
+    if (report.hasImages) facts.push(fact(say("file"), report.fullPath(row)));
     part("facts").replaceChildren(...facts);
     part("reasons").replaceChildren(...reasons.show(row));
     const link = report.link(row);

@@ -14,7 +14,7 @@ const reasons = (() => {
     const parts = [element("p", { class: "reasons-title", dir: "auto" }, ...title)];
     if (rows.length) parts.push(strip);
     if (words.length) {
-      parts.push(element("p", { class: "reasons-words", dir: "auto" }, `Words: ${words.join(", ")}`));
+      parts.push(element("p", { class: "reasons-words", dir: "auto" }, say("reasons.words", { words: words.join(", ") })));
     }
     return parts;
   }
@@ -27,13 +27,13 @@ const reasons = (() => {
     if (!known || report.cluster[row] === report.setAside) return [];
     const [near, words, nearSecond, wordsSecond] = known.map((list, place) =>
       (place % 2 ? list.map((word) => data.words[word]) : list));
-    const parts = part(["Most alike in ", name(report.cluster[row])], near, words);
+    const parts = part(texts.pieces("reasons.own", { name: name(report.cluster[row]) }), near, words);
     const second = report.second(row);
     if (second !== null) {
-      const title = ["Most alike in ", name(second), ", the second choice"];
+      const title = texts.pieces("reasons.other", { name: name(second) });
       parts.push(...part(title, nearSecond, wordsSecond));
     }
-    return parts.length ? [element("h3", {}, "Why here?"), ...parts] : [];
+    return parts.length ? [element("h3", {}, say("reasons")), ...parts] : [];
   }
 
   return { show };

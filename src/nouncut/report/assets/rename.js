@@ -11,7 +11,7 @@ const rename = (() => {
     bar.hidden = count === 0;
     document.body.classList.toggle("has-names-bar", count > 0);
     document.getElementById("names-count").textContent =
-      `${format.counted(count, ["name", "names"])} changed`;
+      say("names.changed", { n: count });
   }
 
   function set(number, name) {
@@ -36,7 +36,7 @@ const rename = (() => {
     const box = element("input", {
       class: "name-box",
       maxlength: MAX_LETTERS,
-      "aria-label": `New name for ${report.names[number]}`,
+      "aria-label": say("cluster.new_name", { name: report.names[number] }),
       autocomplete: "off",
       spellcheck: "true",
     });
@@ -69,7 +69,7 @@ const rename = (() => {
     element("a", { href: address, download: "names.json" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
     document.getElementById("names-hint").hidden = false;
-    document.getElementById("names-save").textContent = "Save again";
+    document.getElementById("names-save").textContent = say("names.again");
   }
 
   document.addEventListener("click", (event) => {

@@ -23,7 +23,7 @@ const selection = (() => {
     stopFilling();
     panel.hidden = rows.length === 0;
     document.getElementById("selection-count").textContent =
-      `${format.counted(rows.length, report.things)} selected`;
+      say("selected", { things: report.things(rows.length) });
     strip.allRows = rows;
     if (rows.length && report.hasImages) stopFilling = thumbnails.fill(strip, rows);
     else strip.replaceChildren();

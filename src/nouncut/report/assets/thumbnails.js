@@ -29,7 +29,7 @@ const thumbnails = (() => {
 
   function problem(row) {
     const found = entry(row);
-    if (Array.isArray(found)) return found[0];
+    if (Array.isArray(found)) return texts.known(found[0]);
     if (typeof found === "number" && found !== row) return problem(found);
     return document.querySelector(`.missing[data-row="${row}"] .missing-why`)?.textContent ?? "";
   }
