@@ -43,7 +43,7 @@ def describe_run(view: View, folder: Path | None) -> dict[str, Any]:
         "undo": undo,
         "redo": redo,
         "nOutliers": int(run.assignments["outlier"].to_numpy().sum()),
-        "nSetAside": int((labels < 0).sum()),
+        "nSetAside": run.whole.n_set_aside,
         "exports": describe_exports(run),
     }
 

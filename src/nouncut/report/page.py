@@ -75,6 +75,8 @@ class Page:
     finished: str
     has_images: bool
     n_images: int
+    # Images on the map and in the gallery; of a large run, a sample.
+    n_mapped: int
     n_set_aside: int
     n_edits: int
     n_copies: int
@@ -107,10 +109,10 @@ class Page:
 
 
 def describe_run(run: Run) -> Page:
-    """Collect the contents of a run's page."""
-    manifest = run.manifest
+    """Collect the contents of a run's page; of a large run, `run` is its sample."""
+    manifest, n_images = run.manifest, run.whole.n_images
     nouns = (manifest.get("nouns") or {}).get("words") or []
-    plan = plan_thumbnails(len(run.assignments), len(run.clusters))
+    plan = plan_thumbnails(run.n_images, len(run.clusters))
     outlier_rows, n_outliers = _outlier_rows(run)
     clusters = run.clusters.to_pylist()
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
@@ -120,15 +122,16 @@ def describe_run(run: Run) -> Page:
         sources=[printable_path(source) for source in manifest.get("source") or []],
         finished=shown_date(manifest.get("finished")),
         has_images=run.has_images,
-        n_images=len(run.assignments),
-        n_set_aside=int((run.labels < 0).sum()),
+        n_images=n_images,
+        n_mapped=run.n_images,
+        n_set_aside=run.whole.n_set_aside,
         n_edits=sum(not edit.is_undone for edit in run.history),
         n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
-        n_skipped=len(run.images) - len(run.assignments),
+        n_skipped=run.whole.manifest["n_skipped"],
         model=describe_model(manifest),
         count=describe_count(manifest),
-        clusters=[_section(one, images, plan, len(run.assignments)) for one in clusters],
+        clusters=[_section(one, images, plan, n_images) for one in clusters],
         tree=run.tree if run.tree.depth > 1 else None,
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
         skipped=_skipped(run),
@@ -201,8 +204,11 @@ def _outlier_rows(run: Run) -> tuple[list[int], int]:
     """Return the rows of the least sure outliers, and the number of all outliers."""
     rows = pc.indices_nonzero(run.assignments["outlier"].combine_chunks())
     order = pc.sort_indices(run.assignments["confidence"].take(rows))
+    n_outliers = len(rows)
+    if run.whole is not run:
+        n_outliers = sum(int(pc.sum(p["outlier"]).as_py()) for p in run.whole.assignment_parts())
     # Copies are shown once, so take more than will be shown.
-    return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), len(rows)
+    return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), n_outliers
 
 
 def _skipped(run: Run) -> list[SkippedGroup]:
