@@ -5,6 +5,7 @@ Workers pick the rows of the sample from their shards and partitions; the client
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,7 +141,7 @@ def _collect(
     plain = {"coupling": how._asdict(), "prefix": nodes.prefix}
     tasks = [
         Task(f"{shard:05d}", pick_features, {"shard": shard, "start": a, "stop": b} | plain)
-        for shard, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+        for shard, (a, b) in enumerate(pairwise(ends))
         if np.any((rows >= a) & (rows < b))
     ]
     engine.run("kept-features", tasks, "collecting results")

@@ -34,7 +34,7 @@ def next_steps(run: Run) -> list[NextStep]:
             f"Use the clusters in other programs: export them {forms}.",
             _shell("nouncut", "export", directory),
         ),
-        *(_updates(run) if run.has_images else ()),
+        *(_updates(run) if run.has_images and run.whole is run else ()),
         NextStep(
             f"Assign new {things} to these clusters.",
             _shell("nouncut", "predict", directory, f"NEW_{things.upper()}"),
@@ -69,7 +69,8 @@ def _other_count(run: Run) -> list[NextStep]:
     count = run.manifest.get("cluster_count") or {}
     others = [int(number) for number, _ in count.get("candidates") or [] if number != n_clusters]
     other = others[0] if others else n_clusters + 1
-    if other > int(run.manifest["n_images"]):
+    # A large run needs the cluster that it was made on, whose address is not known here.
+    if other > int(run.manifest["n_images"]) or run.whole is not run:
         return []
     purpose = f"Too coarse or too fine? Try another number of clusters, such as {other:,}."
     reuse = " The images are not encoded again." if run.has_images else ""

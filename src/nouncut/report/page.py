@@ -8,7 +8,9 @@ from itertools import chain, groupby
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from nouncut.errors import printable_path
 from nouncut.report.facts import (
@@ -51,6 +53,8 @@ class ClusterSection:
     name_confidence: float | None
     is_guess: bool
     size: int
+    # Those on the map and in the gallery.
+    n_mapped: int
     share: float
     cohesion: float | None
     exemplars: list[ShownImage]
@@ -113,6 +117,9 @@ def describe_run(run: Run) -> Page:
     manifest, n_images = run.manifest, run.whole.n_images
     nouns = (manifest.get("nouns") or {}).get("words") or []
     plan = plan_thumbnails(run.n_images, len(run.clusters))
+    labels = run.labels
+    numbers = 1 + max(run.names_by_cluster, default=-1)
+    mapped = np.bincount(labels[labels >= 0], minlength=numbers)
     outlier_rows, n_outliers = _outlier_rows(run)
     clusters = run.clusters.to_pylist()
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
@@ -131,7 +138,7 @@ def describe_run(run: Run) -> Page:
         n_skipped=run.whole.manifest["n_skipped"],
         model=describe_model(manifest),
         count=describe_count(manifest),
-        clusters=[_section(one, images, plan, n_images) for one in clusters],
+        clusters=[_section(one, images, plan, n_images, mapped) for one in clusters],
         tree=run.tree if run.tree.depth > 1 else None,
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
         skipped=_skipped(run),
@@ -165,7 +172,11 @@ def run_title(run: Run) -> str:
 
 
 def _section(
-    cluster: dict[str, Any], images: dict[int, ShownImage], plan: ThumbnailPlan, n_images: int
+    cluster: dict[str, Any],
+    images: dict[int, ShownImage],
+    plan: ThumbnailPlan,
+    n_images: int,
+    mapped: NDArray[np.intp],
 ) -> ClusterSection:
     typical = [images[row] for row in cluster["exemplars"]]
     exemplars = distinct_images(typical, plan.n_exemplars)
@@ -179,6 +190,7 @@ def _section(
         name_confidence=cluster["name_confidence"] or None,
         is_guess=bool(cluster["guess"]),
         size=cluster["size"],
+        n_mapped=int(mapped[cluster["cluster"]]),
         share=cluster["size"] / max(1, n_images),
         cohesion=cluster["cohesion"],
         exemplars=exemplars,
@@ -204,9 +216,8 @@ def _outlier_rows(run: Run) -> tuple[list[int], int]:
     """Return the rows of the least sure outliers, and the number of all outliers."""
     rows = pc.indices_nonzero(run.assignments["outlier"].combine_chunks())
     order = pc.sort_indices(run.assignments["confidence"].take(rows))
-    n_outliers = len(rows)
-    if run.whole is not run:
-        n_outliers = sum(int(pc.sum(p["outlier"]).as_py()) for p in run.whole.assignment_parts())
+    parts = [run.assignments] if run.whole is run else run.whole.assignment_parts()
+    n_outliers = sum(int(pc.sum(part["outlier"]).as_py() or 0) for part in parts)
     # Copies are shown once, so take more than will be shown.
     return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), n_outliers
 

@@ -123,7 +123,7 @@ class PartedSearchArrays(SearchArrays):
     def compare_meaning(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of every image with the unit vector of a text."""
         # A model whose images and texts share a space compares both by the same rows.
-        name = next((one for one in ("meaning", "looks") if self._run._files.has_features(one)))
+        name = next(one for one in ("meaning", "looks") if self._run._files.has_features(one))
         if not (self._run.manifest.get("model") or {}).get("name"):
             raise _without_text(self._run)
         return self._compare(name, wanted)

@@ -77,9 +77,7 @@ def _wrong_clusters(table: pa.Table, n_images: int, n_clusters: int) -> str | No
     return None
 
 
-def _wrong_images(
-    table: pa.Table, n_images: int, n_clusters: int, first: int = 0
-) -> str | None:
+def _wrong_images(table: pa.Table, n_images: int, n_clusters: int, first: int = 0) -> str | None:
     n_clustered = min(len(table), max(0, n_images - first))
     clustered, skipped = table["row"].slice(0, n_clustered), table["row"].slice(n_clustered)
     is_numbered = np.array_equal(clustered.to_numpy(), first + np.arange(n_clustered))

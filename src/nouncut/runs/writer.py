@@ -315,7 +315,9 @@ def _check_free(directory: Path) -> None:
             f"but no run. {elsewhere}"
         )
     # Files of an old run are deleted, and the lock is emptied; a link might lead to other files.
-    for path in (directory / name for name in (MANIFEST, ARRAYS, LOCK, SAMPLE, *SCHEMAS, *FEATURE_PARTS)):
+    for path in (
+        directory / name for name in (MANIFEST, ARRAYS, LOCK, SAMPLE, *SCHEMAS, *FEATURE_PARTS)
+    ):
         if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
             raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 

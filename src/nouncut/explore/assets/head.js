@@ -12,9 +12,14 @@ const head = (() => {
     return made;
   };
 
+  // Of a large run, the page has some of the pictures of a group.
+  const shown = (n, all) => (n < all && report.nImages < report.nAll
+    ? `${format.number(n)} of ${format.counted(all, report.things)}`
+    : format.counted(n, report.things));
+
   function facts({ kind, about: asked, rows }) {
-    const parts = [format.counted(rows.length, report.things)];
     const group = kind === "group" ? report.group(asked.number) : null;
+    const parts = [shown(rows.length, group?.size ?? (kind === "all" ? report.nAll : rows.length))];
     if (!group) return parts.join(" · ");
     if (group.words?.length) parts.push(`also: ${group.words.slice(0, 4).join(", ")}`);
     if (group.guess && !report.given.has(group.number)) parts.push("the name is a guess");
@@ -26,7 +31,7 @@ const head = (() => {
     const size = format.counted(report.group(number).size, [one, many]);
     const made = [
       button("Rename", () => namer.rename(number), { title: "Rename (R)" }),
-      button(`Split ${size}…`, () => splitter.open(number), { title: "Split (S)" }),
+      ...(report.canSplit ? [button(`Split ${size}…`, () => splitter.open(number), { title: "Split (S)" })] : []),
       button("Merge with…", () => chooser.mergeWith(number), { title: "Merge (M)" }),
     ];
     if (report.x.length) made.push(button("On the map", () => layout.showOnMap(() => map.showCluster(number))));

@@ -70,7 +70,7 @@ const tree = (() => {
   }
 
   function drawPlaces() {
-    const entries = [["all", "All pictures", report.nImages]];
+    const entries = [["all", "All pictures", report.nAll]];
     if (report.nOutliers) entries.push(["outliers", "Fit no group well", report.nOutliers]);
     if (report.nSetAside) entries.push(["aside", "Set aside", report.nSetAside]);
     places.replaceChildren(...entries.map(([kind, title, size]) => {
