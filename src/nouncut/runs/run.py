@@ -22,6 +22,7 @@ from nouncut.runs.edit_verbs import EditVerbs
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
 from nouncut.runs.questions import Questions
+from nouncut.runs.remote import is_url, local_copy
 from nouncut.runs.run_files import RunFiles
 from nouncut.runs.table_parts import TableParts
 from nouncut.runs.tables import real_paths
@@ -311,7 +312,8 @@ def open_run(directory: AnyPath) -> Run:
     Parameters
     ----------
     directory : path
-        The run directory, or its ``manifest.json`` or ``report.html``.
+        The run directory, or its ``manifest.json`` or ``report.html``; a URL that fsspec opens
+        is copied to the user's cache first.
 
     Returns
     -------
@@ -351,7 +353,12 @@ def run_identities(run: Run) -> list[str]:
 
 
 def run_directory(path: AnyPath) -> Path:
-    """Return the run directory that a path names, itself or by its manifest or report."""
+    """Return the run directory that a path names, itself or by its manifest or report.
+
+    A run at a URL is copied here.
+    """
+    if is_url(path):
+        return local_copy(os.fspath(path))
     place = Path(path)
     is_file = place.name in (MANIFEST, REPORT) and not place.is_dir()
     return place.parent if is_file else place
