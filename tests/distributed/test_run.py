@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
-import fsspec
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
-from typer.testing import CliRunner
 
 from nouncut import cluster_images
-from nouncut.cli.app import app
 from nouncut.distributed.coarsen import count_micro_clusters
 from nouncut.distributed.features import feature_shards
 from nouncut.distributed.sizes import Sizes
@@ -115,14 +112,6 @@ def test_the_number_of_clusters_is_found(client, source, tmp_path):
     assert found.manifest["cluster_count"]["n_clusters"] == K
 
 
-def test_the_command(source, run, tmp_path):
-    command = ["cluster", str(source), "-k", str(K), "--scheduler", "local:2"]
-    found = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "run"), "--partitions", "2"])
-    assert found.exit_code == 0, found.output
-    assert "dashboard" in found.stderr
-    assert np.array_equal(open_run(tmp_path / "run").labels, run.labels)
-
-
 def test_wrong_sources_are_explained(client, tmp_path):
     def cluster(path):
         return cluster_images(path, K, output=tmp_path / f"{path.stem} run", client=client)
@@ -177,19 +166,3 @@ def test_micro_clusters_are_made_if_vectors_do_not_fit():
     assert 10**6 < many < 10**8
     with pytest.raises(ParameterError, match="half of the images"):
         count_micro_clusters("600", Sizes(1000, 512, 7, 2 * 10**9, 4))
-
-
-def test_tasks_share_files_at_a_url(client, source, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shared = fsspec.filesystem("memory")
-    for path in source.iterdir():
-        shared.pipe_file(f"/bucket/source/{path.name}", path.read_bytes())
-    found = cluster_images(
-        "memory://bucket/source", K, output="memory://bucket/run", client=client, partitions=2
-    )
-    assert np.array_equal(found.labels, run.labels)
-    assert found.directory.is_relative_to(tmp_path / "nouncut-runs")
-    assert not shared.exists("/bucket/run/work")
-    manifest = shared.cat_file("/bucket/run/manifest.json")
-    assert manifest == (found.directory / "manifest.json").read_bytes()
-    shared.rm("/bucket", recursive=True)

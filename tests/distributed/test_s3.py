@@ -11,6 +11,7 @@ pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
 from s3_server import refuse, s3_server
+from task_functions import set_variables
 
 from nouncut import open_run
 from nouncut.cli.app import app
@@ -109,15 +110,21 @@ def test_wrong_sources_are_explained(s3, tmp_path, source, message):
 
 
 @pytest.fixture
-def environment(s3, tmp_path, monkeypatch):
-    """Set the variables that people set, and no options."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3["endpoint_url"])
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3["key"])
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3["secret"])
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+def environment(s3, processes, tmp_path, monkeypatch):
+    """Set the variables that people set, here and in the workers."""
+    variables = {
+        "AWS_ENDPOINT_URL": s3["endpoint_url"],
+        "AWS_ACCESS_KEY_ID": s3["key"],
+        "AWS_SECRET_ACCESS_KEY": s3["secret"],
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    processes.wait_for_workers(2, timeout=60)
+    processes.run(set_variables, variables)
     monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    yield
+    yield processes.scheduler.address
     fsspec.filesystem("s3").clear_instance_cache()
 
 
@@ -127,11 +134,13 @@ def command(*words, code=0):
     return " ".join((found.stdout + found.stderr).split())
 
 
-def test_the_command_writes_a_run_to_a_bucket(s3, environment, source, run, tmp_path, monkeypatch):
+def test_the_command_writes_a_run_to_a_bucket(s3, environment, source, tmp_path, monkeypatch):
     system = fsspec.filesystem("s3", **s3)
     system.mkdir("runs")
     url = "s3://runs/photos"
-    cluster = ["cluster", source, "-k", "4", "--scheduler", "local:2", "--partitions", "2"]
+    np.save(tmp_path / "few.npy", np.load(source / "a.npy")[:, :16])
+    system.put_file(str(tmp_path / "few.npy"), "runs/source/few.npy")
+    cluster = ["cluster", "s3://runs/source", "-k", "2", "--scheduler", environment]
     cluster += ["--output", url]
     with monkeypatch.context() as patch:
 
@@ -146,18 +155,19 @@ def test_the_command_writes_a_run_to_a_bucket(s3, environment, source, run, tmp_
     assert "no finished run" in command("report", url, code=3)
     said = command(*cluster, "--resume")
     assert f"Run: {url}, with a copy in" in said
+    assert "dashboard" in said
     system.invalidate_cache()
     assert not system.find("runs/photos/work")
     assert {"manifest.json", "report.html", "clusters.parquet"} <= {
         path.removeprefix("runs/photos/") for path in system.find("runs/photos")
     }
     again = open_run(url)
-    assert np.array_equal(again.labels, run.labels)
+    assert len(again.labels) == 600
     stages = again.manifest["stages"]
     assert stages["features"]["n_finished"] == stages["features"]["n_tasks"] > 0
     assert "is copied to" in command("report", url)
     command("export", url, "-o", tmp_path / "groups.csv")
     with (tmp_path / "groups.csv").open() as file:
-        assert [int(row["cluster"]) for row in csv.DictReader(file)] == run.labels.tolist()
+        assert [int(row["cluster"]) for row in csv.DictReader(file)] == again.labels.tolist()
     cluster[3] = "5"
     assert "holds a run of other images or settings" in command(*cluster, code=5)
