@@ -121,6 +121,10 @@ def test_wrong_sources_are_explained(client, tmp_path):
     (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00v")
     with pytest.raises(InputError, match=r"broken\.npy cannot be read"):
         feature_shards([str(tmp_path / "broken.npy")], 10**9)
+    np.save(tmp_path / "short.npy", np.zeros((700, 8)))
+    (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"short\.npy cannot be read \(it ends early\)"):
+        feature_shards([str(tmp_path / "short.npy")], 10**9)
     np.save(tmp_path / "flat.npy", np.zeros(5))
     with pytest.raises(InputError, match="matrix of numbers"):
         feature_shards([str(tmp_path / "flat.npy")], 10**9)

@@ -18,7 +18,8 @@ from nouncut.cli.app import app
 from nouncut.cli.console import StageBars
 from nouncut.distributed.shards import list_shards
 from nouncut.distributed.storage import Storage
-from nouncut.errors import InputError
+from nouncut.distributed.upload import check_destination
+from nouncut.errors import InputError, OutputError
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,8 @@ def test_refused_credentials_are_explained_and_tried_again(encode, s3, bucket, t
         refuse(s3, "0")
         with pytest.raises(InputError, match=r"None of the 16 files .*access was refused"):
             encode(f"s3://{name}/photos", storage, wrong)
+        with pytest.raises(OutputError, match=r"cannot be used as `output`.*credentials"):
+            check_destination(f"s3://{name}/run", "digest", wrong, replace=False)
     finally:
         refuse(s3, "inf")
     assert len(encode(f"s3://{name}/photos", storage, wrong).images) == 14
