@@ -69,6 +69,11 @@ class SearchArrays:
         _ = self.looks, self.semantic
         self.encoder.encode_texts(["thing"])
 
+    def check_texts(self) -> None:
+        """Raise an `InputError` if texts cannot be compared with the images."""
+        if not self._run.has_array("semantic"):
+            raise _without_text(self._run)
+
     def compare_meaning(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of every image with the unit vector of a text."""
         return np.asarray(self.semantic @ wanted)
@@ -84,8 +89,7 @@ class SearchArrays:
     @cached_property
     def semantic(self) -> NDArray[np.float32]:
         """The unit rows that are compared with texts."""
-        if not self._run.has_array("semantic"):
-            raise _without_text(self._run)
+        self.check_texts()
         return np.asarray(unit_rows(self._run.array("semantic")), np.float32)
 
     @cached_property
@@ -120,13 +124,16 @@ class PartedSearchArrays(SearchArrays):
         """Load the model; features stay on the disk."""
         self.encoder.encode_texts(["thing"])
 
+    def check_texts(self) -> None:
+        """Raise an `InputError` if texts cannot be compared with the images."""
+        if not (self._run.manifest.get("model") or {}).get("name"):
+            raise _without_text(self._run)
+
     def compare_meaning(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of every image with the unit vector of a text."""
         # A model whose images and texts share a space compares both by the same rows.
-        name = next(one for one in ("meaning", "looks") if self._run._files.has_features(one))
-        if not (self._run.manifest.get("model") or {}).get("name"):
-            raise _without_text(self._run)
-        return self._compare(name, wanted)
+        has_own = self._run._files.has_features("meaning")
+        return self._compare("meaning" if has_own else "looks", wanted)
 
     def compare_looks(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of every image with the unit row of another one."""
@@ -173,7 +180,9 @@ class Searcher:
     def compare(self, text: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the cosine of every image with a text, and whether its group's name suits it."""
         query = read_query(text)
-        scores = self.run.search_arrays.compare_meaning(self._encode(text, query.phrases))
+        arrays = self.run.search_arrays
+        arrays.check_texts()
+        scores = arrays.compare_meaning(self._encode(text, query.phrases))
         return scores, np.isin(self.run.labels, self._named(text, query.heads))
 
     def like(self, image: AnyPath | int, n: int | None = 20) -> pa.Table:
