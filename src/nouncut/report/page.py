@@ -123,7 +123,7 @@ def describe_run(run: Run) -> Page:
     outlier_rows, n_outliers = _outlier_rows(run)
     clusters = run.clusters.to_pylist()
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
-    images = describe_images(run, chain(listed, outlier_rows))
+    images, skipped = describe_images(run, chain(listed, outlier_rows)), _skipped(run)
     return Page(
         title=run_title(run),
         sources=[printable_path(source) for source in manifest.get("source") or []],
@@ -135,13 +135,13 @@ def describe_run(run: Run) -> Page:
         n_edits=sum(not edit.is_undone for edit in run.history),
         n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
-        n_skipped=run.whole.manifest["n_skipped"],
+        n_skipped=sum(group.n_files for group in skipped),
         model=describe_model(manifest),
         count=describe_count(manifest),
         clusters=[_section(one, images, plan, n_images, mapped) for one in clusters],
         tree=run.tree if run.tree.depth > 1 else None,
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
-        skipped=_skipped(run),
+        skipped=skipped,
         warnings=[str(warning) for warning in manifest.get("warnings") or []],
         changes=_changes(manifest),
         settings=describe_settings(manifest),
