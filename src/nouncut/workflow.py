@@ -191,9 +191,10 @@ def cluster_images(
             storage_options=storage_options,
             cache=None if cache is None else os.fspath(cache),
             pictures=wanted_thumbnails,
+            report=lambda run: _reported(run, progress, n_jobs),
         )
         job = Job(settings, store or FeatureStore(), progress or silent, n_jobs)
-        return _reported(run_on_cluster(client, paths, output, job, options), progress, n_jobs)
+        return run_on_cluster(client, paths, output, job, options)
     if resume or partitions is not None:
         raise ParameterError("`resume` and `partitions` need a `client` of a Dask cluster.")
     sources = as_paths(paths)

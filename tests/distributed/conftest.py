@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 
+from nouncut import cluster_images
 from nouncut.cli.demo import demo_images
 from nouncut.distributed import shards
 from nouncut.distributed.client import connect
@@ -24,6 +25,7 @@ from nouncut.distributed.shards import list_shards
 from nouncut.distributed.stages import Engine
 from nouncut.distributed.storage import Storage
 from nouncut.models.choose import load_encoder
+from nouncut.paper.synthetic import make_clip_like
 from nouncut.runs.encode import encode_images
 from nouncut.store.store import FeatureStore
 
@@ -33,6 +35,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from photographs import write_tars
 
 N_IMAGES = 13
+# Clusters of the made features.
+K = 4
 GIGABYTE = 10**9
 
 
@@ -180,3 +184,24 @@ def tars(image_files, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("webdataset") / "tars"
     write_tars(image_files, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory) -> Path:
+    """Return a folder of features: two .npy files and a table with names."""
+    folder = tmp_path_factory.mktemp("source")
+    features = make_clip_like(1500, K, dim=64, separation=0.45, random_state=0).features
+    features[-5:] = features[:5]
+    first, second, third = np.split(features, [600, 1100])
+    np.save(folder / "a.npy", first)
+    np.save(folder / "b.npy", second)
+    columns = {"path": [f"/photos/{i}.jpg" for i in range(400)], "features": list(third)}
+    pq.write_table(pa.table(columns), folder / "c.parquet", row_group_size=150)
+    np.save(folder.parent / "whole.npy", features)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(source, client, tmp_path_factory):
+    output = tmp_path_factory.mktemp("cluster") / "run"
+    return cluster_images(source, K, output=output, client=client, partitions=2)

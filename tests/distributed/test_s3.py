@@ -1,16 +1,25 @@
 from __future__ import annotations
 
+import csv
+
 import fsspec
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
 from s3_server import refuse, s3_server
+from task_functions import set_variables
 
+from nouncut import open_run
+from nouncut.cli.app import app
+from nouncut.cli.console import StageBars
 from nouncut.distributed.shards import list_shards
 from nouncut.distributed.storage import Storage
-from nouncut.errors import InputError
+from nouncut.distributed.upload import check_destination
+from nouncut.errors import InputError, OutputError
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +91,8 @@ def test_refused_credentials_are_explained_and_tried_again(encode, s3, bucket, t
         refuse(s3, "0")
         with pytest.raises(InputError, match=r"None of the 16 files .*access was refused"):
             encode(f"s3://{name}/photos", storage, wrong)
+        with pytest.raises(OutputError, match=r"cannot be used as `output`.*credentials"):
+            check_destination(f"s3://{name}/run", "digest", wrong, replace=False)
     finally:
         refuse(s3, "inf")
     assert len(encode(f"s3://{name}/photos", storage, wrong).images) == 14
@@ -99,3 +110,67 @@ def test_refused_credentials_are_explained_and_tried_again(encode, s3, bucket, t
 def test_wrong_sources_are_explained(s3, tmp_path, source, message):
     with pytest.raises(InputError, match=message):
         list_shards(Storage(str(tmp_path)), [source], 10**9, s3 if "://" in source else {})
+
+
+@pytest.fixture
+def environment(s3, processes, tmp_path, monkeypatch):
+    """Set the variables that people set, here and in the workers."""
+    variables = {
+        "AWS_ENDPOINT_URL": s3["endpoint_url"],
+        "AWS_ACCESS_KEY_ID": s3["key"],
+        "AWS_SECRET_ACCESS_KEY": s3["secret"],
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    processes.wait_for_workers(2, timeout=60)
+    processes.run(set_variables, variables)
+    monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    yield processes.scheduler.address
+    fsspec.filesystem("s3").clear_instance_cache()
+
+
+def command(*words, code=0):
+    found = CliRunner().invoke(app, [str(word) for word in words])
+    assert found.exit_code == code, found.output
+    return " ".join((found.stdout + found.stderr).split())
+
+
+def test_the_command_writes_a_run_to_a_bucket(s3, environment, source, tmp_path, monkeypatch):
+    system = fsspec.filesystem("s3", **s3)
+    system.mkdir("runs")
+    url = "s3://runs/photos"
+    np.save(tmp_path / "few.npy", np.load(source / "a.npy")[:, :16])
+    system.put_file(str(tmp_path / "few.npy"), "runs/source/few.npy")
+    cluster = ["cluster", "s3://runs/source", "-k", "2", "--scheduler", environment]
+    cluster += ["--output", url]
+    with monkeypatch.context() as patch:
+
+        def interrupt(bars, stage, done, total):
+            if stage == "finding neighbours" and done:
+                raise KeyboardInterrupt
+
+        patch.setattr(StageBars, "__call__", interrupt)
+        assert "--resume" in command(*cluster, code=130)
+    assert not system.exists("runs/photos/manifest.json")
+    assert system.find("runs/photos/work")
+    assert "no finished run" in command("report", url, code=3)
+    said = command(*cluster, "--resume")
+    assert f"Run: {url}, with a copy in" in said
+    assert "dashboard" in said
+    system.invalidate_cache()
+    assert not system.find("runs/photos/work")
+    assert {"manifest.json", "report.html", "clusters.parquet"} <= {
+        path.removeprefix("runs/photos/") for path in system.find("runs/photos")
+    }
+    again = open_run(url)
+    assert len(again.labels) == 600
+    stages = again.manifest["stages"]
+    assert stages["features"]["n_finished"] == stages["features"]["n_tasks"] > 0
+    assert "is copied to" in command("report", url)
+    command("export", url, "-o", tmp_path / "groups.csv")
+    with (tmp_path / "groups.csv").open() as file:
+        assert [int(row["cluster"]) for row in csv.DictReader(file)] == again.labels.tolist()
+    cluster[3] = "5"
+    assert "holds a run of other images or settings" in command(*cluster, code=5)

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from nouncut.cli.console import StageBars, notes
+from nouncut.cli.console import StageBars, notes, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson, Quiet, Sources, SourcesOutput, takes_settings
 from nouncut.cli.summary import Announcement, show_run
-from nouncut.errors import ParameterError
+from nouncut.errors import ParameterError, printable_path
 
 _ON_CLUSTER = "On a Dask cluster"
 
@@ -106,6 +106,10 @@ def cluster(
                 **settings,
             )
     show_run(run, announcement, quiet=quiet, as_json=as_json)
+    if output is not None and "://" in output and not quiet and not as_json:
+        results().print(
+            f"Run: {printable_path(output)}, with a copy in {printable_path(run.directory)}"
+        )
 
 
 def _parse_coarsen(text: str) -> int | Literal["auto", "never"]:

@@ -10,6 +10,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from nouncut.cli.console import notes
+from nouncut.cli.exit_codes import explained_errors
+from nouncut.errors import printable_path
 from nouncut.runs.settings import Declaration, declarations
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -40,7 +43,7 @@ SourcesOutput = Annotated[
         "-o",
         "--output",
         metavar="PATH",
-        help="The run directory. Default: nouncut-runs/NAME here.",
+        help="The run directory; on a Dask cluster also a URL. Default: nouncut-runs/NAME here.",
         show_default=False,
     ),
 ]
@@ -68,8 +71,27 @@ OverwriteTable = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def _run_place(text: str) -> Path:
+    """Return a run directory; a run at a URL is copied here first."""
+    if "://" not in text:
+        return Path(text)
+    with explained_errors():
+        from nouncut.runs.remote import local_copy
+
+        place = local_copy(text)
+    notes().print(f"{printable_path(text)} is copied to {printable_path(place)}; edits stay there.")
+    return place
+
+
 RunDirectory = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory that nouncut cluster wrote.")
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="A run directory that nouncut cluster wrote, or its URL.",
+        parser=_run_place,
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from nouncut.cli.console import print_json, results
+from nouncut.cli.console import notes, print_json, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import AsJson, OverwriteTable, Quiet, RunDirectory, TableFile
 
@@ -94,6 +94,12 @@ def _find(
     from nouncut.runs.search import SAME
 
     run = open_run(directory)
+    if run.searches_sample and run.sample is not None:
+        n_searched, n_all = run.sample.n_images, run.n_images
+        notes().print(
+            f"Searching a sample of {n_searched:,} of {n_all:,} images: a run of this size does "
+            "not keep the features of all."
+        )
     if duplicates:
         return run.duplicates(SAME if threshold is None else threshold)
     return run.search(text, like=like, n=n)

@@ -122,7 +122,7 @@ def summary(run: Run) -> dict[str, Any]:
         "report": str(run.report.absolute()),
         **{field: run.manifest.get(field) for field in fields},
         "n_clusters": len(run.clusters),
-        "n_set_aside": int((run.labels < 0).sum()),
+        "n_set_aside": run.n_set_aside,
         "clusters": run.clusters.select(columns).to_pylist(),
         "skipped": [{"path": str(file.path), "reason": file.reason} for file in run.skipped],
     }
@@ -203,7 +203,7 @@ def _describe_groups(run: Run) -> str:
     n_outliers, n_copies = manifest["n_outliers"], manifest.get("n_copies", 0)
     images, groups = _count(manifest["n_images"], "image"), _count(len(run.clusters), "group")
     about = f"{images} in {groups}"
-    if n_set_aside := int((run.labels < 0).sum()):
+    if n_set_aside := run.n_set_aside:
         about += f"; {n_set_aside:,} set aside"
     if n_outliers:
         about += f"; {n_outliers:,} fit{'s' * (n_outliers == 1)} nowhere well"

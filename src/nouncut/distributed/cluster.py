@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import fsspec
 from distributed import Client
 
 from nouncut.compute.files import AnyPath
@@ -29,12 +28,14 @@ from nouncut.distributed.sizes import Sizes
 from nouncut.distributed.sources import check_sources
 from nouncut.distributed.stages import Engine, Task
 from nouncut.distributed.storage import Options, Storage
+from nouncut.distributed.upload import check_destination, upload_run
 from nouncut.errors import InputError, ParameterError
 from nouncut.method.graphs import choose_neighbors
 from nouncut.models.choose import ChosenEncoder, load_encoder
 from nouncut.runs.cluster import run_request
 from nouncut.runs.job import Job, recorded_warnings
 from nouncut.runs.output import earlier_run, output_directory
+from nouncut.runs.remote import is_url
 from nouncut.runs.run import Run, open_run
 from nouncut.runs.sources import check_enough
 from nouncut.runs.vocabulary import Vocabulary, start_vocabulary
@@ -59,6 +60,8 @@ class ClusterOptions:
     cache: str | None = None
     # Tells which thumbnails a report shows: their rows, by the side in pixels.
     pictures: Callable[[Run], Mapping[int, Sequence[int]]] | None = None
+    # Writes the report of a run.
+    report: Callable[[Run], Run] | None = None
 
 
 def run_on_cluster(
@@ -79,18 +82,16 @@ def run_on_cluster(
     digest = job.settings.digest(sources)
     local = None if url is not None else output
     may_replace = options.replace or options.resume
+    if url is not None:
+        check_destination(url, digest, options.storage_options, replace=may_replace)
     directory = output_directory(local, sources, digest, replace=may_replace)
     work = f"{url}/{WORK}" if url else str(directory.absolute() / WORK)
     run = make_distributed_run(client, sources, directory, work, job, options)
+    if options.report is not None:
+        run = options.report(run)
     if url is not None:
-        system, root = fsspec.core.url_to_fs(url, **(options.storage_options or {}))
-        system.put(f"{directory}/", f"{root}/", recursive=True)
+        upload_run(run, url, options.storage_options)
     return run
-
-
-def is_url(path: AnyPath) -> bool:
-    """Tell whether a path is a URL that fsspec opens."""
-    return "://" in os.fspath(path)
 
 
 def make_distributed_run(

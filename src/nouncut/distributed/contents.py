@@ -78,7 +78,7 @@ def assemble_run(
         names = name_groups(model.labels_, model.n_clusters_, collection, source.vocabulary, job)
     nouns = choices.nouns(storage)
     groups = Groups(model, choices.cluster_count, nouns, names, membership, alone)
-    points = _draw_map(model, job)
+    points = draw_map(model, job)
     return run_contents(collection, source.vocabulary, groups, points, job)
 
 
@@ -284,7 +284,7 @@ def _memberships(model: NTKSpectralClustering) -> Membership:
     return Membership(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _draw_map(model: NTKSpectralClustering, job: Job) -> NDArray[np.float32]:
+def draw_map(model: NTKSpectralClustering, job: Job) -> NDArray[np.float32]:
     """Return the positions of the images; of many, only evenly spaced ones have a position."""
     n_images = len(model.labels_)
     rows = np.unique(np.linspace(0, n_images - 1, min(n_images, _MAPPED)).astype(np.intp))

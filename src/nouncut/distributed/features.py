@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -128,6 +129,9 @@ def _shape(file: str, options: Options) -> tuple[int, int]:
             major = version[0]
             reader = getattr(np.lib.format, f"read_array_header_{min(major, 2)}_0")
             shape, is_fortran, dtype = reader(opened)
+            n_expected = opened.tell() + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            if opened.seek(0, os.SEEK_END) < n_expected:
+                raise ValueError("it ends early")
     except (OSError, ValueError, StopIteration, pa.ArrowException) as error:
         raise InputError(
             f"{file} cannot be read ({describe_error(error)}). Check the file, or save it again."

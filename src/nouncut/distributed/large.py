@@ -1,7 +1,7 @@
 """The tables of a run with too many images for one machine's memory, in parts.
 
 Every partition reduces what it knows to a few numbers per cluster; one task per shard writes its
-part of the tables. There are no arrays with a row per image.
+part of the tables. Only a sample has all arrays (`nouncut.distributed.sampling`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from nouncut.distributed.contents import Source, read_model_rows
 from nouncut.distributed.fit import PartitionedFit, Shards
 from nouncut.distributed.halo import read_rows, sum_files
 from nouncut.distributed.result import Finished
+from nouncut.distributed.sampling import Nodes, choose_sample, keep_features, sample_contents
 from nouncut.distributed.stages import Engine, Result, Task
 from nouncut.distributed.storage import Storage
 from nouncut.distributed.union import around
@@ -64,6 +65,8 @@ MEMBER = np.dtype(
 )
 # Fits that tell outliers, from every partition.
 _FITS = 10_000
+# Outliers of every shard that are in the sample.
+_OUTLIERS = 20
 
 
 def assemble_large_run(
@@ -98,7 +101,8 @@ def assemble_large_run(
     names = _name(whole.storage, parts, n_clusters, choices, source, job)
     level = outlier_level(np.concatenate([part["fits"] for part in parts]))
     tables = _write_tables(whole, source.shards, found, names, level, f"{COARSE}/" if micro else "")
-    files = _download(whole.storage, source.shards, scratch)
+    kept = keep_features(whole, source, choices)
+    files = _download(whole.storage, source.shards, scratch, kept)
     edges = sum_files(storage, "members/edges-{p:05d}.npy", n_parts)
     sums = np.sum([part["sums"] for part in parts], axis=0)
     levels = nested_levels(
@@ -108,16 +112,32 @@ def assemble_large_run(
         "n_outliers": sum(one["n_outliers"] for one in tables),
         "tree": {"sizes": finished.sizes.tolist(), "levels": [one.tolist() for one in levels]},
     }
+    cut = Nodes(fit, finished)
     if micro:
         manifest["micro_clusters"] = {"number": nodes.n_images, "mean_cosine": micro.cosine}
         manifest["n_copies"] = 0
+        cut = Nodes(fit, finished, f"{COARSE}/", tuple(nodes.starts))
+    clusters = _clusters_table(names, finished, edges, parts)
+    rows = _sampled_rows(source, clusters, parts, tables)
     return RunContents(
         manifest,
         ASSIGNMENTS_SCHEMA.empty_table(),
-        _clusters_table(names, finished, edges, parts),
+        clusters,
         IMAGES_SCHEMA.empty_table(),
         parts=files,
+        sample=sample_contents(whole, rows, cut, choices, source, files, clusters, job),
     )
+
+
+def _sampled_rows(
+    source: Source, clusters: pa.Table, parts: list[dict[str, Any]], tables: list[Result]
+) -> NDArray[np.int64]:
+    """Choose the images that have arrays; those that the report shows are among them."""
+    named = np.concatenate([part["named"] for part in parts])
+    shown = [rows for name in ("exemplars", "borderline") for rows in clusters[name].to_pylist()]
+    shown += [one["outliers"] for one in tables]
+    rows = np.array([row for some in shown for row in some], np.int64)
+    return choose_sample(source.shards.n_images, named, rows, len(clusters))
 
 
 @dataclass(frozen=True)
@@ -331,17 +351,25 @@ def write_part(
         buffer = io.BytesIO()
         pq.write_table(table.cast(_schema(name)), buffer, write_page_checksum=True)
         storage.write_bytes(f"tables/{name}-{shard:05d}.parquet", buffer.getbuffer())
-    return {"n_outliers": int(is_outlier.sum())}
+    unsure = np.flatnonzero(is_outlier)
+    unsure = unsure[np.argsort(members["confidence"][unsure], kind="stable")[:_OUTLIERS]]
+    return {"n_outliers": int(is_outlier.sum()), "outliers": (start + unsure).tolist()}
 
 
 def _schema(name: str) -> pa.Schema:
     return ASSIGNMENTS_SCHEMA if name == "assignments" else IMAGES_SCHEMA
 
 
-def _download(storage: Storage, shards: Shards, scratch: Path) -> dict[str, list[Path]]:
-    """Copy the parts of the tables here; skipped files come after all images."""
+def _download(
+    storage: Storage, shards: Shards, scratch: Path, kept: list[str]
+) -> dict[str, list[Path]]:
+    """Copy the parts of tables and features here; skipped files come after all images."""
     scratch.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[Path]] = {"assignments": [], "images": []}
+    for name in kept:
+        found[name] = [scratch / f"{name}-{shard:05d}.npy" for shard in range(len(shards.counts))]
+        for path in found[name]:
+            path.write_bytes(storage.read_bytes(f"tables/{path.name}"))
     for name in ("assignments", "images", "skipped"):
         for shard in range(len(shards.counts)):
             path = scratch / f"{name}-{shard:05d}.parquet"

@@ -176,7 +176,9 @@ class Storage:
             rows = range(shape[0])[start:stop]
             width = dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
             begin = head.tell() + rows.start * width
-            content = system.cat_file(path, start=begin, end=begin + len(rows) * width)
+            size = len(rows) * width
+            # Object stores refuse a range of no bytes.
+            content = system.cat_file(path, start=begin, end=begin + size) if size else b""
         self.n_read += len(content)
         return np.frombuffer(content, dtype).reshape(len(rows), *shape[1:])
 
@@ -200,6 +202,6 @@ class _Explained:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, OSError | ValueError | EOFError) and not isinstance(error, InputError):
             raise InputError(
-                f"{self.path} is missing or damaged ({describe_error(error)}). Remove it and its "
-                "run's folder `work`, and run the command again."
+                f"{self.path} is missing or damaged ({describe_error(error)}). Remove the "
+                "folder work of its run, and run the command again."
             ) from error

@@ -79,7 +79,8 @@ class _Explorer:
 
     async def page(self, request: Request) -> Response:
         run = (await _in_thread(self._session.view)).run
-        content = {"title": run_title(run), "n_images": len(run.assignments)}
+        counts = {"n_images": run.n_images, "n_all": run.whole.n_images}
+        content = {"title": run_title(run), **counts}
         return HTMLResponse(render_page(content))
 
     async def asset(self, request: Request) -> Response:
@@ -143,7 +144,7 @@ class _Explorer:
 
     def _edit(self, wanted: dict[str, Any]) -> dict[str, Any]:
         run = self._session.view().run
-        plan, version = read_plan(wanted, len(run.assignments)), str(wanted.get("version"))
+        plan, version = read_plan(wanted, run), str(wanted.get("version"))
         if wanted.get("preview"):
             return _tried(lambda: describe_edit(*self._session.preview(plan, version), version))
         after = self._session.edit(plan, version)

@@ -22,15 +22,16 @@ def describe_run(view: View, folder: Path | None) -> dict[str, Any]:
     """Return what the page shows of a run besides its images."""
     run = view.run
     undo, redo = _next_steps(run)
-    labels = run.labels
     return {
         "id": run.manifest.get("id"),
         "title": run_title(run),
         "version": view.version,
         "hasImages": run.has_images,
-        "nImages": len(labels),
+        "nImages": run.n_images,
+        "nAll": run.whole.n_images,
         "canReadTexts": can_read_texts(run),
         "hasMap": any(map(run.has_array, ("layout", "embedding", "features"))),
+        "canSplit": not run.whole.is_large,
         "hasGraph": run.has_array("graph_data"),
         "folder": printable_path(folder) if folder else "",
         "separator": os.sep,
@@ -43,7 +44,7 @@ def describe_run(view: View, folder: Path | None) -> dict[str, Any]:
         "undo": undo,
         "redo": redo,
         "nOutliers": int(run.assignments["outlier"].to_numpy().sum()),
-        "nSetAside": int((labels < 0).sum()),
+        "nSetAside": run.whole.n_set_aside,
         "exports": describe_exports(run),
     }
 

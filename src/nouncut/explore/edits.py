@@ -19,13 +19,14 @@ from nouncut.runs.editing import (
     plan_split,
     plan_undo,
 )
+from nouncut.runs.sample import whole_rows
 
 if TYPE_CHECKING:
     from nouncut.runs.editing import Plan
     from nouncut.runs.run import Run
 
 
-def read_plan(wanted: dict[str, Any], n_images: int) -> Plan:
+def read_plan(wanted: dict[str, Any], run: Run) -> Plan:
     """Return the plan of an edit in a request; raise a `ParameterError` if it is none."""
     verb = wanted.get("verb")
     if verb == "merge":
@@ -38,11 +39,11 @@ def read_plan(wanted: dict[str, Any], n_images: int) -> Plan:
     if verb == "move":
         to = wanted.get("to")
         to = to if isinstance(to, str) else _number(to)
-        return plan_move(whole_numbers(wanted.get("rows"), n_images), to)
+        return plan_move(_rows(wanted, run), to)
     if verb == "rename":
         return plan_rename({_number(wanted.get("group")): wanted.get("name", "")})
     if verb == "set aside":
-        return plan_set_aside(whole_numbers(wanted.get("rows"), n_images))
+        return plan_set_aside(_rows(wanted, run))
     if verb == "undo":
         return plan_undo
     if verb == "redo":
@@ -60,6 +61,12 @@ def describe_edit(run: Run, done: LoggedEdit, version: str) -> dict[str, Any]:
     gone = np.concatenate([part["rows"] for part in parts])
     rest = np.setdiff1d(run.groups.rows(number), gone)
     return found | {"parts": [{"name": run.groups.names[number], "rows": rest.tolist()}, *new]}
+
+
+def _rows(wanted: dict[str, Any], run: Run) -> list[int]:
+    """Return rows in the run of all images."""
+    rows = whole_numbers(wanted.get("rows"), run.n_images)
+    return [int(row) for row in whole_rows(run, np.array(rows, np.intp))]
 
 
 def _number(value: Any) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nouncut.errors import ParameterError, printable_path
 from nouncut.exports.registry import EXPORTS, export_run
+from nouncut.runs.sample import whole_rows
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -30,11 +33,13 @@ def export(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(kind, str) or not isinstance(options, dict):
         raise ParameterError("An export needs a kind and options.")
     rows, groups = wanted.get("rows"), wanted.get("groups")
+    if rows is not None:
+        rows = whole_rows(run, np.array(whole_numbers(rows, run.n_images), np.intp))
     done = export_run(
-        run,
+        run.whole,
         kind,
         _place(run, wanted.get("to")),
-        rows=None if rows is None else whole_numbers(rows, len(run.assignments)),
+        rows=rows,
         groups=None if groups is None else whole_numbers(groups),
         preview=bool(wanted.get("preview")),
         **options,

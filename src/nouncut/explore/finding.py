@@ -57,7 +57,7 @@ def find_like(session: Session, row: int, n: int) -> dict[str, Any]:
 
 def find_duplicates(session: Session) -> dict[str, Any]:
     """Return groups of images that are the same or nearly so."""
-    table = session.view().run.duplicates()
+    table = session.view().run.whole.duplicates()
     groups, rows = table["group"].to_numpy(), table["row"].to_numpy()
     ends = np.flatnonzero(np.diff(groups)) + 1
     return {"groups": [part.tolist() for part in np.split(rows, ends) if len(part)]}

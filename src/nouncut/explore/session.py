@@ -31,10 +31,13 @@ class StaleError(NouncutError):
 
 
 class View:
-    """A run with the edits of one moment, and what several requests need of it."""
+    """A run with the edits of one moment, and what several requests need of it.
+
+    The page shows the sample of a large run.
+    """
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.run = run.sample or run
 
     @property
     def version(self) -> str:
@@ -84,7 +87,7 @@ class Session:
         with self._lock:
             files = _file_versions(self.directory)
             if files != self._files:
-                run = self._view.run
+                run = self._view.run.whole
                 if files[MANIFEST] != self._files[MANIFEST]:
                     run = open_run(self.directory)
                 else:
@@ -104,13 +107,13 @@ class Session:
     def preview(self, plan: Plan, version: str) -> tuple[Run, LoggedEdit]:
         """Return the run in a version, and what an edit would do to it."""
         with self._lock:
-            run = checked_version(self.view().run, version)
+            run = checked_version(self.view().run.whole, version)
             return run, plan(run)
 
     def edit(self, plan: Plan, version: str) -> View:
         """Append an edit of the groups in a version; raise a `StaleError` if it is not the last."""
         with self._lock:
-            run = self.view().run
+            run = self.view().run.whole
             log = run.log.append(
                 lambda edits: plan(checked_version(run.with_edits(edits), version))
             )

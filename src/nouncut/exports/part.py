@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,19 +29,26 @@ class Part:
     @cached_property
     def is_all(self) -> bool:
         """Whether these are all images of the run."""
-        return len(self.rows) == len(self.run.assignments)
+        return len(self.rows) == self.run.n_images
 
     @cached_property
     def assignments(self) -> pa.Table:
         """The rows of `Run.assignments`."""
-        table = self.run.assignments
-        return table if self.is_all else table.take(self.rows)
+        return self.run.assignments if self.is_all else self.run.take_assignments(self.rows)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows of `Run.assignments`, one part of a large run at a time."""
+        if self.is_all:
+            yield from self.run.assignment_parts()
+        else:
+            yield self.assignments
 
     @cached_property
     def images(self) -> pa.Table:
         """The rows of `Run.images`."""
-        table = self.run.images.slice(0, len(self.run.assignments))
-        return table if self.is_all else table.take(self.rows)
+        if self.is_all:
+            return self.run.images.slice(0, self.run.n_images)
+        return self.run.take_images(self.rows)
 
     @property
     def labels(self) -> NDArray[np.intp]:
@@ -57,7 +64,7 @@ def part_of(
     run: Run, rows: Iterable[int] | None = None, groups: Iterable[int | str] | None = None
 ) -> Part:
     """Return the images in `rows` and in `groups` (numbers or names); all if neither is given."""
-    n_images = len(run.assignments)
+    n_images = run.n_images
     if rows is None and groups is None:
         return Part(run, np.arange(n_images))
     chosen = [_checked_rows([] if rows is None else rows, n_images)]

@@ -6,7 +6,7 @@ A new format is a new file, and a line in `EXPORTS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -36,6 +36,8 @@ class Export:
     file_name: str
     about: str
     needs_images: bool = False
+    # Whether it shows the map or features, which a large run has of its sample.
+    needs_arrays: bool = False
 
     @property
     def options(self) -> set[str]:
@@ -52,9 +54,18 @@ EXPORTS = {
     "xmp": Export(
         export_xmp, "xmp", "keywords in sidecar files for photo managers", needs_images=True
     ),
-    "fiftyone": Export(export_fiftyone, "fiftyone", "a data set for FiftyOne", needs_images=True),
+    "fiftyone": Export(
+        export_fiftyone,
+        "fiftyone",
+        "a data set for FiftyOne",
+        needs_images=True,
+        needs_arrays=True,
+    ),
     "embedding-atlas": Export(
-        export_embedding_atlas, "embedding-atlas.parquet", "a map for Embedding Atlas"
+        export_embedding_atlas,
+        "embedding-atlas.parquet",
+        "a map for Embedding Atlas",
+        needs_arrays=True,
     ),
 }
 
@@ -136,8 +147,15 @@ def export_run(
     export = _find(to, options)
     if export.needs_images:
         require_image_files(run, to)
-    part = part_of(run, rows, groups)
-    return export.write(part, _destination(run, export, output), preview=preview, **options)
+    destination = _destination(run, export, output)
+    sample = run.sample if export.needs_arrays else None
+    if sample is None:
+        return export.write(part_of(run, rows, groups), destination, preview=preview, **options)
+    if rows is not None:
+        rows = [sample.row_of(row) for row in rows]
+    done = export.write(part_of(sample, rows, groups), destination, preview=preview, **options)
+    said = f"{done.n_images:,} of {run.n_images:,} images: only they have features and a place"
+    return replace(done, hint=f"{said} on the map. {done.hint}".strip())
 
 
 def _find(to: str, options: dict[str, Any]) -> Export:

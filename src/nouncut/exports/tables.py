@@ -6,7 +6,8 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -40,7 +41,7 @@ def export_table(
     check_export_file(destination, overwrite=overwrite)
     if not preview:
         with export_file(destination, overwrite=overwrite) as file:
-            _WRITERS[file_format](part.assignments, file)
+            _WRITERS[file_format](part.tables(), file)
     return ExportResult(destination, len(part.rows), files=[destination], is_preview=preview)
 
 
@@ -58,7 +59,7 @@ def write_table_file(table: pa.Table, path: Path, *, overwrite: bool = False) ->
     """Write a table in the format that the file's suffix names."""
     check_table_file(path, overwrite=overwrite)
     with export_file(path, overwrite=overwrite) as file:
-        _WRITERS[_file_format(path)](table, file)
+        _WRITERS[_file_format(path)]([table], file)
 
 
 def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -72,12 +73,14 @@ def _file_format(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
 
-def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+def _write_csv(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     # pyarrow's own writer quotes every text, ends lines with \n, and writes NaN as "nan".
     writer = csv.writer(codecs.getwriter("utf-8")(file))
-    writer.writerow(table.column_names)
-    for row in plain_rows(table):
-        writer.writerow([_csv_cell(value) for value in row.values()])
+    for number, table in enumerate(tables):
+        if not number:
+            writer.writerow(table.column_names)
+        for row in plain_rows(table):
+            writer.writerow([_csv_cell(value) for value in row.values()])
 
 
 def _csv_cell(value: Any) -> Any:
@@ -89,16 +92,21 @@ def _csv_cell(value: Any) -> Any:
     return value
 
 
-def _write_jsonl(table: pa.Table, file: BinaryIO) -> None:
-    for row in plain_rows(table):
-        file.write(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n".encode())
+def _write_jsonl(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    for table in tables:
+        for row in plain_rows(table):
+            file.write(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n".encode())
 
 
-def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
-    pq.write_table(table, file, compression="zstd")
+def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    every = iter(tables)
+    first = next(every)
+    with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        for table in chain([first], every):
+            writer.write_table(table)
 
 
-_WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
+_WRITERS: dict[str, Callable[[Iterable[pa.Table], BinaryIO], None]] = {
     "csv": _write_csv,
     "jsonl": _write_jsonl,
     "parquet": _write_parquet,

@@ -29,7 +29,7 @@ def next_steps(run: Run) -> list[NextStep]:
         NextStep(say("next.explore"), _shell("nouncut", "explore", directory)),
         *_other_count(run),
         NextStep(say(f"next.export.{kind}"), _shell("nouncut", "export", directory)),
-        *(_updates(run) if run.has_images else ()),
+        *(_updates(run) if run.has_images and run.whole is run else ()),
         NextStep(
             say(f"next.assign.{kind}"),
             _shell("nouncut", "predict", directory, f"NEW_{things.upper()}"),
@@ -58,7 +58,8 @@ def _other_count(run: Run) -> list[NextStep]:
     count = run.manifest.get("cluster_count") or {}
     others = [int(number) for number, _ in count.get("candidates") or [] if number != n_clusters]
     other = others[0] if others else n_clusters + 1
-    if other > int(run.manifest["n_images"]):
+    # A large run needs the cluster that it was made on, whose address is not known here.
+    if other > int(run.manifest["n_images"]) or run.whole is not run:
         return []
     purpose = say(f"next.count.{'images' if run.has_images else 'rows'}", number=other)
     sources = [str(source) for source in run.manifest.get("source") or []] or ["FOLDER"]

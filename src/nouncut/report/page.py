@@ -8,7 +8,9 @@ from itertools import chain, groupby
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from nouncut.errors import printable_path
 from nouncut.report.facts import (
@@ -52,6 +54,8 @@ class ClusterSection:
     name_confidence: float | None
     is_guess: bool
     size: int
+    # Those on the map and in the gallery.
+    n_mapped: int
     share: float
     cohesion: float | None
     exemplars: list[ShownImage]
@@ -76,6 +80,8 @@ class Page:
     finished: str
     has_images: bool
     n_images: int
+    # Images on the map and in the gallery; of a large run, a sample.
+    n_mapped: int
     n_set_aside: int
     n_edits: int
     n_copies: int
@@ -108,31 +114,35 @@ class Page:
 
 
 def describe_run(run: Run) -> Page:
-    """Collect the contents of a run's page."""
-    manifest = run.manifest
+    """Collect the contents of a run's page; of a large run, `run` is its sample."""
+    manifest, n_images = run.manifest, run.whole.n_images
     nouns = (manifest.get("nouns") or {}).get("words") or []
-    plan = plan_thumbnails(len(run.assignments), len(run.clusters))
+    plan = plan_thumbnails(run.n_images, len(run.clusters))
+    labels = run.labels
+    numbers = 1 + max(run.names_by_cluster, default=-1)
+    mapped = np.bincount(labels[labels >= 0], minlength=numbers)
     outlier_rows, n_outliers = _outlier_rows(run)
     clusters = run.clusters.to_pylist()
     listed = (row for one in clusters for row in (*one["exemplars"], *one["borderline"]))
-    images = describe_images(run, chain(listed, outlier_rows))
+    images, skipped = describe_images(run, chain(listed, outlier_rows)), _skipped(run)
     return Page(
         title=run_title(run),
         sources=[printable_path(source) for source in manifest.get("source") or []],
         finished=shown_date(manifest.get("finished")),
         has_images=run.has_images,
-        n_images=len(run.assignments),
-        n_set_aside=int((run.labels < 0).sum()),
+        n_images=n_images,
+        n_mapped=run.n_images,
+        n_set_aside=run.whole.n_set_aside,
         n_edits=sum(not edit.is_undone for edit in run.history),
         n_copies=int(manifest.get("n_copies") or 0),
         n_outliers=n_outliers,
-        n_skipped=len(run.images) - len(run.assignments),
+        n_skipped=sum(group.n_files for group in skipped),
         model=describe_model(manifest),
         count=describe_count(manifest),
-        clusters=[_section(one, images, plan, len(run.assignments)) for one in clusters],
+        clusters=[_section(one, images, plan, n_images, mapped) for one in clusters],
         tree=run.tree if run.tree.depth > 1 else None,
         outliers=distinct_images([images[row] for row in outlier_rows], _MAX_OUTLIERS),
-        skipped=_skipped(run),
+        skipped=skipped,
         warnings=[str(warning) for warning in manifest.get("warnings") or []],
         changes=_changes(manifest),
         settings=describe_settings(manifest),
@@ -163,7 +173,11 @@ def run_title(run: Run) -> str:
 
 
 def _section(
-    cluster: dict[str, Any], images: dict[int, ShownImage], plan: ThumbnailPlan, n_images: int
+    cluster: dict[str, Any],
+    images: dict[int, ShownImage],
+    plan: ThumbnailPlan,
+    n_images: int,
+    mapped: NDArray[np.intp],
 ) -> ClusterSection:
     typical = [images[row] for row in cluster["exemplars"]]
     exemplars = distinct_images(typical, plan.n_exemplars)
@@ -177,6 +191,7 @@ def _section(
         name_confidence=cluster["name_confidence"] or None,
         is_guess=bool(cluster["guess"]),
         size=cluster["size"],
+        n_mapped=int(mapped[cluster["cluster"]]),
         share=cluster["size"] / max(1, n_images),
         cohesion=cluster["cohesion"],
         exemplars=exemplars,
@@ -202,8 +217,10 @@ def _outlier_rows(run: Run) -> tuple[list[int], int]:
     """Return the rows of the least sure outliers, and the number of all outliers."""
     rows = pc.indices_nonzero(run.assignments["outlier"].combine_chunks())
     order = pc.sort_indices(run.assignments["confidence"].take(rows))
+    parts = [run.assignments] if run.whole is run else run.whole.assignment_parts()
+    n_outliers = sum(int(pc.sum(part["outlier"]).as_py() or 0) for part in parts)
     # Copies are shown once, so take more than will be shown.
-    return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), len(rows)
+    return rows.take(order[: 4 * _MAX_OUTLIERS]).to_pylist(), n_outliers
 
 
 def _skipped(run: Run) -> list[SkippedGroup]:

@@ -25,6 +25,7 @@ from nouncut.report.thumbnail_files import (
     remove_unusable,
 )
 from nouncut.runs.run import Run
+from nouncut.runs.sample import whole_rows
 
 _STAGE = "making thumbnails"
 # A page opened from a disk has no origin, so 'self' alone would block the thumbnails beside it.
@@ -42,7 +43,8 @@ def write_report(
     The page loads nothing from a network and runs no scripts but its own, whatever files and
     clusters are called. Thumbnails are kept in the run directory, so a report can be written again
     quickly, even without the original images; runs in the same folder share them. Above 10,000
-    images, the page loads most thumbnails from that folder.
+    images, the page loads most thumbnails from that folder. Of a large run, the map and the gallery
+    have a sample of the images, and all numbers count all of them.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def write_report(
     ...     report.name, "dog" in report.read_text(encoding="utf-8")
     ('report.html', True)
     """
+    run = run.sample or run
     page = describe_run(run)
     thumbnails = _ThumbnailMaker(run, page, progress, n_jobs)
     remedy = "copy the run to another folder and write the report there"
@@ -108,12 +111,13 @@ def wanted_thumbnails(run: Run) -> dict[int, list[int]]:
     Beyond those that the page holds, only as many as it could hold: they are made from images that
     are not on this machine.
     """
-    page = describe_run(run)
-    plan, n_images = page.plan, page.n_images
+    sample = run.sample or run
+    page = describe_run(sample)
+    plan, n_images = page.plan, page.n_mapped
     some = np.unique(np.linspace(0, n_images - 1, min(n_images, MAX_INLINE)).astype(int)).tolist()
     wanted = {plan.small_side: some}
     wanted[plan.side] = sorted({*wanted.get(plan.side, []), *page.shown_images()})
-    return wanted
+    return {side: whole_rows(sample, np.array(rows)).tolist() for side, rows in wanted.items()}
 
 
 class _ThumbnailMaker:
@@ -128,7 +132,7 @@ class _ThumbnailMaker:
             for row, image in (page.shown_images() if page.has_images else {}).items()
         }
         self.done = 0
-        self.total = len(self.shown_originals) + (page.n_images if page.has_images else 0)
+        self.total = len(self.shown_originals) + (page.n_mapped if page.has_images else 0)
 
     def shown(self) -> dict[int, Thumbnail]:
         """Make the large thumbnails of the images that the page shows."""

@@ -61,6 +61,7 @@ _FORMS = {
     "graph_data": Form(_FLOAT, ("edges",)),
     "graph_indices": Form(_WHOLE, ("edges",), 0, "images"),
     "graph_indptr": Form(_WHOLE, ("images + 1",), 0, "edges + 1"),
+    "sample_rows": Form(_WHOLE, ("images",), 0),
     "placed": Form(_WHOLE, ("placed",), 0, "images"),
     "model_images": Form(_WHOLE, ("cut",), 0, "images"),
     "model_degrees": Form(_FLOAT, ("graphs", "cut")),
@@ -115,6 +116,23 @@ def map_array(
 ) -> NDArray[Any]:
     """Return an array, mapped into memory and read-only, after checking its values."""
     path = array_path(directory, name)
+    header, array = _map_file(directory, path, checksum)
+    if form := _form(name):
+        _bind(header, form, dict(sizes), path)
+        _check_values(array, form, sizes, path)
+    return array
+
+
+def map_features(
+    directory: Path, path: Path, n_rows: int, checksum: str | None
+) -> NDArray[np.floating]:
+    """Return a part of the features of all images, mapped into memory and read-only."""
+    header, array = _map_file(directory, path, checksum)
+    _bind(header, Form("f", (n_rows, "features")), {}, path)
+    return array
+
+
+def _map_file(directory: Path, path: Path, checksum: str | None) -> tuple[Header, NDArray[Any]]:
     with open_inside(path, directory) as file:
         check_file(file, path, checksum)
         header = _read_header(file, path)
@@ -124,10 +142,7 @@ def map_array(
         else:
             array = np.empty(header.shape, header.dtype)
             array.setflags(write=False)
-    if form := _form(name):
-        _bind(header, form, dict(sizes), path)
-        _check_values(array, form, sizes, path)
-    return array
+    return header, array
 
 
 def _form(name: str) -> Form | None:

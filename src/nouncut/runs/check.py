@@ -11,6 +11,7 @@ from typing import Any
 from nouncut.compute.files import AnyPath
 from nouncut.errors import InputError
 from nouncut.runs.checksums import forget_checksums
+from nouncut.runs.directory import FEATURE_PARTS, SAMPLE
 from nouncut.runs.edit_log import read_log
 from nouncut.runs.run import open_run, read_finished, run_directory
 from nouncut.runs.run_files import RunFiles
@@ -84,11 +85,16 @@ def check_run(directory: AnyPath) -> RunCheck:
     reads: list[Callable[[], Any]] = [partial(read_log, place, manifest)]
     reads += [partial(files.check_table, name) for name in SCHEMAS]
     reads += [partial(files.check_array, name) for name in files.array_names]
+    reads += [partial(files.check_features, name) for name in FEATURE_PARTS]
     problems = [problem for read in reads if (problem := _problem(read))]
     # Files that are sound alone may not fit together.
     if not problems and (problem := _problem(lambda: open_run(place).groups)):
         problems.append(problem)
-    return RunCheck(place, 1 + len(reads), files.has_checksums, problems)
+    n_files = 1 + len(reads) - len(FEATURE_PARTS)
+    if manifest.get("sample"):
+        sample = check_run(place / SAMPLE)
+        problems, n_files = problems + sample.problems, n_files + sample.n_files
+    return RunCheck(place, n_files, files.has_checksums, problems)
 
 
 def _problem(read: Callable[[], Any]) -> str | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.rows import Projection
 from nouncut.compute.threads import count_threads
+from nouncut.method.estimator import NTKSpectralClustering
 from nouncut.method.familiarity import least_familiarity
 from nouncut.method.membership import Membership
 from nouncut.runs.collection import Collection, familiar_rows
@@ -49,7 +50,7 @@ def run_contents(
             assignments=assignments_table(path_texts(collection.images.paths), groups),
             clusters=clusters_table(groups, collection.images.hashes),
             images=_images(collection),
-            arrays=_arrays(collection, groups) | {"layout": points},
+            arrays=run_arrays(collection, groups.model) | {"layout": points},
         )
 
 
@@ -178,17 +179,18 @@ def _images(collection: Collection) -> pa.Table:
     return images_table(images.paths, hashes=images.hashes, sizes=sizes, skipped=images.skipped)
 
 
-def _arrays(collection: Collection, groups: Groups) -> dict[str, NDArray[Any]]:
-    graph = groups.model.graph_
+def run_arrays(collection: Collection, model: NTKSpectralClustering) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a run: features, graph, and what new images need."""
+    graph = model.graph_
     arrays: dict[str, NDArray[Any] | None] = {
         "features": collection.visual,
         "semantic": collection.semantic,
         "lengths": collection.lengths,
-        "embedding": groups.model.embedding_,
+        "embedding": model.embedding_,
         "graph_data": graph.data,
         "graph_indices": graph.indices,
         "graph_indptr": graph.indptr,
-        **groups.model.to_arrays(),
+        **model.to_arrays(),
         **_view_arrays(collection),
     }
     return {name: array for name, array in arrays.items() if array is not None}

@@ -17,6 +17,10 @@ LOCK = "run.lock"
 ARRAYS = "arrays"
 ARRAY_SUFFIX = ".npy"
 TABLE_SUFFIX = ".parquet"
+# The run of some images in the directory of a large run.
+SAMPLE = "sample"
+# Unit rows of all images of a large run, in parts: what compares images, and what texts with them.
+FEATURE_PARTS = ("looks", "meaning")
 
 _ARRAY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -35,6 +39,11 @@ def table_paths(directory: Path, name: str, n_parts: int = 0) -> list[Path]:
     if not n_parts:
         return [table_path(directory, name)]
     return [directory / name / f"part-{part:05d}{TABLE_SUFFIX}" for part in range(n_parts)]
+
+
+def feature_paths(directory: Path, name: str, n_parts: int) -> list[Path]:
+    """Return the paths of the parts of all images' features."""
+    return [directory / name / f"part-{part:05d}{ARRAY_SUFFIX}" for part in range(n_parts)]
 
 
 def is_array_name(name: str) -> bool:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from nouncut.runs.editing import PastEdit, Plan
     from nouncut.runs.run import Run
 
-_OF_ALL_EDITS = ("images", "all_clusters", "_files")
-_OF_THESE_EDITS = ("assignments", "clusters", "groups", "tree", "searcher")
+_OF_ALL_EDITS = ("images", "all_clusters", "_files", "_computed_labels")
+_OF_THESE_EDITS = ("assignments", "clusters", "groups", "tree", "searcher", "sample")
 
 
 class EditVerbs:

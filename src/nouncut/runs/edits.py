@@ -8,7 +8,7 @@ the next free one. A part may have lost all its images since; its number stays t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,10 @@ class EditedGroups:
             set(self.apart),
             set(self.found),
         )
+
+    def take(self, rows: NDArray[np.intp] | slice) -> EditedGroups:
+        """Return the groups of some of the images; some groups may have none of them."""
+        return replace(self.copy(), labels=self.labels[rows], by_hand=self.by_hand[rows])
 
     def without_empty(self) -> EditedGroups:
         """Return the groups that have images.

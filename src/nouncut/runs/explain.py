@@ -14,7 +14,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -313,27 +312,37 @@ def find_row(run: Run, image: AnyPath | int) -> int:
             )
         return int(image)
     text = unicode_text(os.fspath(image))
-    paths = run.images["path"].slice(0, n_images)
-    for exact in (text, unicode_text(os.path.abspath(image))):
-        if (row := pc.index(paths, exact).as_py()) >= 0:
-            return int(row)
+    exact = (text, unicode_text(os.path.abspath(image)))
     tail = os.sep + os.path.normpath(text)
-    rows = pc.indices_nonzero(pc.ends_with(paths, tail)).to_pylist()
-    if len(rows) == 1:
-        return int(rows[0])
-    if not rows and text.isascii() and text.isdigit():
+    same: dict[str, int] = {}
+    ends: list[tuple[int, str]] = []
+    start = 0
+    for part in run.image_parts():
+        paths = part["path"]
+        found = {one: start + row for one in exact if (row := pc.index(paths, one).as_py()) >= 0}
+        same = found | same
+        rows = pc.indices_nonzero(pc.ends_with(paths, tail)).to_pylist()
+        ends += [(start + row, paths[row].as_py()) for row in rows]
+        start += len(paths)
+    for one in exact:
+        if one in same:
+            return same[one]
+    if len(ends) == 1:
+        return ends[0][0]
+    if not ends and text.isascii() and text.isdigit():
         return find_row(run, int(text))
     shown = printable_path(text)
-    if rows:
-        found = ", ".join(printable_path(paths[row].as_py()) for row in rows[:3])
-        raise InputError(f"{len(rows):,} images are called {shown}: {found}. Pass the whole path.")
-    raise InputError(f"{shown} is not an image of this run.{_near(text, paths)}")
+    if ends:
+        listed = ", ".join(printable_path(path) for _, path in ends[:3])
+        raise InputError(f"{len(ends):,} images are called {shown}: {listed}. Pass the whole path.")
+    raise InputError(f"{shown} is not an image of this run.{_near(text, run)}")
 
 
-def _near(text: str, paths: pa.ChunkedArray) -> str:
+def _near(text: str, run: Run) -> str:
     """Name the images whose file names are most like one."""
-    if len(paths) > _MOST_NAMES:
+    if run.n_images > _MOST_NAMES:
         return " Pass a path as in its table of assignments, or a row number."
+    paths = run.images["path"].slice(0, run.n_images)
     names = {PurePath(path).name: path for path in paths.to_pylist()}
     close = get_close_matches(PurePath(text).name, names, n=3)
     if not close:

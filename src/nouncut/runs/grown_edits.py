@@ -114,14 +114,17 @@ class _Growth:
 
     def _nearest(self, new: _Rows, parts: Sequence[_Rows]) -> list[_Rows]:
         """Return the new images whose nearest mean is that of each part."""
-        known, member = self._run.array("features"), np.full(len(self._places) + 1, -1)
-        means = np.zeros((len(parts), known.shape[1]), np.float32)
+        member = np.full(len(self._places) + 1, -1)
+        means = np.zeros((len(parts), self._arrivals.features.shape[1]), np.float32)
+        is_known = np.zeros(len(parts), bool)
         for number, rows in enumerate(parts):
             member[rows] = number
-            if len(rows):
-                means[number] = unit_rows(known[rows]).mean(axis=0)
+            known = known_features(self._run, rows)
+            is_known[number] = len(known) > 0
+            if len(known):
+                means[number] = unit_rows(known).mean(axis=0)
         cosines = unit_rows(self._arrivals.features[new]) @ means.T
-        cosines[:, [not len(rows) for rows in parts]] = -np.inf
+        cosines[:, ~is_known] = -np.inf
         # The last entry, -1, is that of images that are no copies.
         originals = member[self._arrivals.originals[new]]
         chosen = np.where(originals >= 0, originals, cosines.argmax(axis=1))
@@ -139,3 +142,12 @@ class _Growth:
         there = self._places[rows]
         added = np.sort(np.concatenate([np.empty(0, np.intp), *new]))
         return np.concatenate([there[there >= 0], self._n_kept + added])
+
+
+def known_features(run: Run, rows: _Rows) -> NDArray[Any]:
+    """Return the features of images; of a large run, of those in its sample."""
+    if run.sample is None:
+        return np.asarray(run.array("features")[rows])
+    places = np.searchsorted(run.sample.rows, rows)
+    is_there = run.sample.rows[np.minimum(places, len(run.sample.rows) - 1)] == rows
+    return np.asarray(run.sample.array("features")[places[is_there]])

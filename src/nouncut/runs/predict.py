@@ -128,15 +128,17 @@ def predict_images(
     True
     """
     job = Job(model_settings(run), store or FeatureStore(), progress or silent, n_jobs)
-    queries = read_queries(run, open_sources(as_paths(paths)), job)
-    found = _place(run, queries, job)
+    # Of a large run, new images are placed among those whose features are kept.
+    known = run.sample or run
+    queries = read_queries(known, open_sources(as_paths(paths)), job)
+    found = _place(known, queries, job)
     known_kind = familiarity(
-        known_familiar_rows(run), familiar_rows(queries), n_threads=count_threads(n_jobs)
+        known_familiar_rows(known), familiar_rows(queries), n_threads=count_threads(n_jobs)
     )
     names = np.array(run.all_clusters["name"].to_pylist(), dtype=object)
     columns = membership_columns(found, names) | {
         "path": path_texts(queries.images.paths),
-        "unseen": known_kind < needed_field(run, "least_familiarity"),
+        "unseen": known_kind < needed_field(known, "least_familiarity"),
     }
     table = table_of(columns, PREDICTIONS_SCHEMA)
     if run.edits:
@@ -250,5 +252,5 @@ def new_rows(
 ) -> NDArray[np.float32]:
     """Return unit rows of new images that can be compared with `known_rows`."""
     job = Job(model_settings(run), store or FeatureStore())
-    queries = read_queries(run, open_sources(as_paths(paths)), job)
+    queries = read_queries(run.sample or run, open_sources(as_paths(paths)), job)
     return np.asarray(unit_rows(familiar_rows(queries)), np.float32)

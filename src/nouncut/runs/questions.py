@@ -57,8 +57,10 @@ class Questions:
         (7, 4, False)
         """
         from nouncut.runs.explain import explain_image
+        from nouncut.runs.sample import explain_sampled
 
-        return explain_image(cast("Run", self), image)
+        run = cast("Run", self)
+        return explain_sampled(run, image) if run.sample else explain_image(run, image)
 
     @cached_property
     def tree(self) -> TreeNode:
@@ -140,6 +142,11 @@ class Questions:
         check_count(n)
         if (text is None) == (like is None):
             raise ParameterError("Pass either `text` or `like`.")
+        run = cast("Run", self)
+        if run.searches_sample:
+            from nouncut.runs.sample import search_sample
+
+            return search_sample(run, text, like, n)
         if text is not None:
             return self.searcher.by_text(text, n)
         return self.searcher.like(like, n)  # type: ignore[arg-type]
@@ -223,7 +230,18 @@ class Questions:
         from nouncut.runs.suggestions import suggest_merges
 
         check_count(n)
-        return suggest_merges(cast("Run", self), n)
+        run = cast("Run", self)
+        if run.sample is not None:
+            from nouncut.runs.sample import suggest_in_sample
+
+            return suggest_in_sample(run.sample, n)
+        return suggest_merges(run, n)
+
+    @property
+    def searches_sample(self) -> bool:
+        """Whether searches find images of the `sample` alone: not all have their features kept."""
+        run = cast("Run", self)
+        return run.is_large and not run._files.has_features("looks")
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -255,9 +273,10 @@ class Questions:
 
     @cached_property
     def _search_arrays(self) -> SearchArrays:
-        from nouncut.runs.search import SearchArrays
+        from nouncut.runs.search import PartedSearchArrays, SearchArrays
 
-        return SearchArrays(cast("Run", self))
+        run = cast("Run", self)
+        return PartedSearchArrays(run) if run.is_large else SearchArrays(run)
 
     @cached_property
     def _usual_link(self) -> float | None:

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from nouncut.compute.files import AnyPath
 from nouncut.compute.rows import principal_plane
 from nouncut.errors import InputError, printable_path
-from nouncut.images.find import SkippedFile
 from nouncut.runs.directory import MANIFEST, REPORT, array_path, damaged
 from nouncut.runs.edit_log import LoggedEdit, read_log
 from nouncut.runs.edit_verbs import EditVerbs
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.notebook import run_html
 from nouncut.runs.questions import Questions
+from nouncut.runs.remote import is_url, local_copy
 from nouncut.runs.run_files import RunFiles
+from nouncut.runs.table_parts import TableParts
 from nouncut.runs.tables import real_paths
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(EditVerbs, Questions):
+class Run(EditVerbs, Questions, TableParts):
     """A finished run; `open_run` opens one.
 
     Tables are read on first use, arrays are mapped into memory. The groups are those that were
@@ -99,6 +100,10 @@ class Run(EditVerbs, Questions):
         """One row per cluster, the largest first: its number, name, size and typical images."""
         if not self.edits:
             return _largest_first(self.all_clusters)
+        if self.sample is not None:
+            from nouncut.runs.sample import whole_clusters
+
+            return whole_clusters(self)
         from nouncut.runs.edited_tables import edited_clusters
 
         return edited_clusters(self)
@@ -125,10 +130,7 @@ class Run(EditVerbs, Questions):
     @property
     def labels(self) -> NDArray[np.intp]:
         """The cluster of every image; -1 for images that are set aside."""
-        if self.edits:
-            return self.groups.labels.copy()
-        labels: NDArray[np.intp] = self.assignments["cluster"].to_numpy().astype(np.intp)
-        return labels
+        return self.groups.labels.copy() if self.edits else self._computed_labels.copy()
 
     @property
     def names(self) -> list[str]:
@@ -140,16 +142,6 @@ class Run(EditVerbs, Questions):
     def names_by_cluster(self) -> dict[int, str]:
         """The names by the numbers of the clusters, of which edits may have left some out."""
         return dict(zip(self.clusters["cluster"].to_pylist(), self.names, strict=True))
-
-    @property
-    def skipped(self) -> list[SkippedFile]:
-        """Files that were not clustered, and why."""
-        rest = self.images.slice(len(self.assignments))
-        reasons = rest["error"].to_pylist()
-        return [
-            SkippedFile(path, reason)
-            for path, reason in zip(real_paths(rest), reasons, strict=True)
-        ]
 
     @property
     def has_images(self) -> bool:
@@ -170,7 +162,7 @@ class Run(EditVerbs, Questions):
             In the order of the arrays' rows. Unlike those in the tables, these paths also work if
             a name is not valid text.
         """
-        return real_paths(self.images.slice(0, len(self.assignments)))
+        return [path for part in self.image_parts() for path in real_paths(part)]
 
     @property
     def array_names(self) -> list[str]:
@@ -245,9 +237,10 @@ class Run(EditVerbs, Questions):
         import pyarrow.compute as pc
 
         # The first and the last path in order share what all paths share.
-        ends = pc.min_max(self.images["path"].slice(0, len(self.assignments))).as_py()
+        parts = (pc.min_max(part["path"]).as_py() for part in self.image_parts())
+        ends = {end or "" for part in parts for end in part.values()}
         try:
-            folder = os.path.commonpath([os.path.dirname(end or "") for end in ends.values()])
+            folder = os.path.commonpath([os.path.dirname(end) for end in (min(ends), max(ends))])
         except ValueError:
             return None
         return Path(folder) if folder else None
@@ -289,7 +282,8 @@ class Run(EditVerbs, Questions):
         return f"Run({place!r}: {n_images} images in {n_clusters} clusters)"
 
     def _repr_html_(self) -> str:
-        return run_html(self.manifest, self.clusters, self.images)
+        shown = self.sample or self
+        return run_html(self.manifest, shown.clusters, shown.images)
 
     @cached_property
     def _files(self) -> RunFiles:
@@ -318,7 +312,8 @@ def open_run(directory: AnyPath) -> Run:
     Parameters
     ----------
     directory : path
-        The run directory, or its ``manifest.json`` or ``report.html``.
+        The run directory, or its ``manifest.json`` or ``report.html``; a URL that fsspec opens
+        is copied to the user's cache first.
 
     Returns
     -------
@@ -358,7 +353,12 @@ def run_identities(run: Run) -> list[str]:
 
 
 def run_directory(path: AnyPath) -> Path:
-    """Return the run directory that a path names, itself or by its manifest or report."""
+    """Return the run directory that a path names, itself or by its manifest or report.
+
+    A run at a URL is copied here.
+    """
+    if is_url(path):
+        return local_copy(os.fspath(path))
     place = Path(path)
     is_file = place.name in (MANIFEST, REPORT) and not place.is_dir()
     return place.parent if is_file else place

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nouncut.runs.arrays import array_names, check_headers, known_sizes, map_array
-from nouncut.runs.directory import array_path, damaged
+from nouncut.runs.arrays import (
+    array_names,
+    check_headers,
+    known_sizes,
+    map_array,
+    map_features,
+)
+from nouncut.runs.directory import array_path, damaged, feature_paths, table_paths
 from nouncut.runs.manifest_fields import FILES
 from nouncut.runs.table_values import check_values
-from nouncut.runs.tables import SCHEMAS, check_footer, read_table
+from nouncut.runs.tables import SCHEMAS, check_footer, count_rows, read_part, read_table
 
 
 class RunFiles:
@@ -33,6 +41,7 @@ class RunFiles:
         # Runs of version 0.1.0 have no checksums.
         self._checksums: dict[str, str] | None = manifest.get(FILES)
         self._arrays: dict[str, NDArray[Any]] = {}
+        self._known_extents: dict[str, list[tuple[Path, int, int]]] = {}
 
     @property
     def has_checksums(self) -> bool:
@@ -51,6 +60,59 @@ class RunFiles:
         table = read_table(self.directory, name, self._checksum, n_parts)
         check_values(table, name, self.directory, self.n_images, self.n_clusters)
         return table
+
+    def parts(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[pa.Table]:
+        """Yield the rows of a table from `start` to `stop`, one file at a time."""
+        stop = self._n_rows[name] if stop is None else stop
+        for path, first, last in self._extents(name):
+            if first < stop and start < last:
+                part = self._part(name, path, first)
+                begin, end = max(start, first), min(stop, last)
+                yield part.slice(begin - first, end - begin)
+
+    def take(self, name: str, rows: NDArray[np.intp]) -> pa.Table:
+        """Read some rows of a table, only from the files that have them."""
+        order = np.argsort(rows, kind="stable")
+        ascending, found = rows[order], [SCHEMAS[name].empty_table()]
+        for path, first, last in self._extents(name):
+            begin, end = np.searchsorted(ascending, [first, last])
+            if begin < end:
+                found.append(self._part(name, path, first).take(ascending[begin:end] - first))
+        return pa.concat_tables(found).take(np.argsort(order))
+
+    def _part(self, name: str, path: Path, first: int) -> pa.Table:
+        table = read_part(path, self.directory, self._checksum(path))
+        check_values(table, name, self.directory, self.n_images, self.n_clusters, first)
+        return table
+
+    def _extents(self, name: str) -> list[tuple[Path, int, int]]:
+        """Return the files of a table, and their first and last rows."""
+        if name not in self._known_extents:
+            paths = table_paths(self.directory, name, self._n_parts.get(name, 0))
+            ends = np.cumsum([count_rows(path, self.directory) for path in paths]).tolist()
+            self._known_extents[name] = list(zip(paths, [0, *ends], ends, strict=False))
+        return self._known_extents[name]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the tables have parts."""
+        return bool(self._n_parts)
+
+    def features(self, name: str) -> Iterator[NDArray[Any]]:
+        """Yield the features of all images of a large run, mapped into memory, part by part."""
+        paths = feature_paths(self.directory, name, self._n_parts.get(name, 0))
+        lengths = [last - first for _, first, last in self._extents("assignments")]
+        for path, length in zip(paths, lengths, strict=True):
+            yield map_features(self.directory, path, length, self._checksum(path))
+
+    def check_features(self, name: str) -> None:
+        """Raise an `InputError` if features of all images are damaged."""
+        for _ in self.features(name) if self.has_features(name) else ():
+            pass
+
+    def has_features(self, name: str) -> bool:
+        """Return whether a large run has features of all images."""
+        return bool(self._n_parts.get(name))
 
     def array(self, name: str) -> NDArray[Any]:
         """Map an array into memory; its values are checked the first time."""

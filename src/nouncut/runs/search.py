@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # different photographs (`benchmarks/search.py`).
 SAME = 0.95
 _EDGES_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 65_536
 
 FOUND_SCHEMA = pa.schema(
     {
@@ -68,11 +69,27 @@ class SearchArrays:
         _ = self.looks, self.semantic
         self.encoder.encode_texts(["thing"])
 
+    def check_texts(self) -> None:
+        """Raise an `InputError` if texts cannot be compared with the images."""
+        if not self._run.has_array("semantic"):
+            raise _without_text(self._run)
+
+    def compare_meaning(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every image with the unit vector of a text."""
+        return np.asarray(self.semantic @ wanted)
+
+    def compare_looks(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every image with the unit row of another one."""
+        return np.asarray(self.looks @ wanted)
+
+    def looks_of(self, row: int) -> NDArray[np.float32]:
+        """Return the unit row of an image."""
+        return np.asarray(self.looks[row])
+
     @cached_property
     def semantic(self) -> NDArray[np.float32]:
         """The unit rows that are compared with texts."""
-        if not self._run.has_array("semantic"):
-            raise _without_text(self._run)
+        self.check_texts()
         return np.asarray(unit_rows(self._run.array("semantic")), np.float32)
 
     @cached_property
@@ -100,6 +117,47 @@ class SearchArrays:
         return encoder
 
 
+class PartedSearchArrays(SearchArrays):
+    """The same of a large run: features are mapped into memory and compared part by part."""
+
+    def load(self) -> None:
+        """Load the model; features stay on the disk."""
+        self.encoder.encode_texts(["thing"])
+
+    def check_texts(self) -> None:
+        """Raise an `InputError` if texts cannot be compared with the images."""
+        if not (self._run.manifest.get("model") or {}).get("name"):
+            raise _without_text(self._run)
+
+    def compare_meaning(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every image with the unit vector of a text."""
+        # A model whose images and texts share a space compares both by the same rows.
+        has_own = self._run._files.has_features("meaning")
+        return self._compare("meaning" if has_own else "looks", wanted)
+
+    def compare_looks(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every image with the unit row of another one."""
+        return self._compare("looks", wanted)
+
+    def looks_of(self, row: int) -> NDArray[np.float32]:
+        """Return the unit row of an image."""
+        start = 0
+        for part in self._run._files.features("looks"):
+            if row < start + len(part):
+                return np.asarray(part[row - start], np.float32)
+            start += len(part)
+        raise InputError(f"There is no image {row}.")
+
+    def _compare(self, name: str, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.concatenate(
+            [
+                np.asarray(part[start : start + _ROWS_AT_ONCE], np.float32) @ wanted
+                for part in self._run._files.features(name)
+                for start in range(0, len(part), _ROWS_AT_ONCE)
+            ]
+        )
+
+
 @dataclass(frozen=True)
 class Searcher:
     """Searches the images of a run; the model is loaded by the first search that needs it."""
@@ -122,19 +180,21 @@ class Searcher:
     def compare(self, text: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the cosine of every image with a text, and whether its group's name suits it."""
         query = read_query(text)
-        scores = self.run.search_arrays.semantic @ self._encode(text, query.phrases)
+        arrays = self.run.search_arrays
+        arrays.check_texts()
+        scores = arrays.compare_meaning(self._encode(text, query.phrases))
         return scores, np.isin(self.run.labels, self._named(text, query.heads))
 
     def like(self, image: AnyPath | int, n: int | None = 20) -> pa.Table:
         """Return the images that look most like one of the run, or like a new file."""
         try:
             row = find_row(self.run, image)
-            wanted = self.run.search_arrays.looks[row]
+            wanted = self.run.search_arrays.looks_of(row)
         except InputError:
             if isinstance(image, int | np.integer) or not Path(image).is_file():
                 raise
             row, wanted = -1, self._new_looks(image)
-        scores = self.run.search_arrays.looks @ wanted
+        scores = self.run.search_arrays.compare_looks(wanted)
         every = np.arange(len(scores))
         order = best_rows(scores, every[every != row], n)
         return self._found(order, scores, np.zeros(len(scores), bool))
@@ -151,7 +211,7 @@ class Searcher:
     def _found(
         self, rows: NDArray[np.intp], scores: NDArray[Any], is_named: NDArray[np.bool_]
     ) -> pa.Table:
-        about = self.run.assignments.select(["path", "cluster", "name"]).take(rows)
+        about = self.run.take_assignments(rows).select(["path", "cluster", "name"])
         columns = {name: about[name].combine_chunks() for name in about.column_names}
         more = {"score": scores[rows], "by_name": is_named[rows], "row": rows}
         return table_of(columns | more, FOUND_SCHEMA)
@@ -204,6 +264,10 @@ def find_duplicates(run: Run, threshold: float = SAME) -> pa.Table:
     """Return groups of images that are the same or nearly so; see `Run.duplicates`."""
     if not 0 < threshold <= 1:
         raise ParameterError(f"`threshold` must be above 0 and at most 1; got {threshold}.")
+    if run.is_large:
+        from nouncut.runs.sample import need_all_images
+
+        need_all_images(run, "Finding duplicates")
     if run.has_array("view_basis"):
         raise InputError(
             f"The run in {printable_path(run.directory)} compares images by words, but duplicates "

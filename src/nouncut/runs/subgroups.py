@@ -26,6 +26,10 @@ def split_cluster(run: Run, cluster: int, parts: Parts = "auto") -> list[NDArray
     the clusters are with the cluster that is nearest to them.
     """
     rows = run.groups.rows(cluster)
+    if run.is_large:
+        from nouncut.runs.sample import need_all_images
+
+        need_all_images(run, "Splitting a group")
     if parts == "auto":
         found = divide_rows(run.graph(), rows, run.usual_link)
     else:

@@ -6,6 +6,7 @@ Without `pyarrow.compute`, whose import would take most of the time of a run wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,14 @@ _IS_HEX = np.isin(np.arange(256), list(b"0123456789abcdef"))
 
 
 def check_values(
-    table: pa.Table, name: str, directory: Path, n_images: int, n_clusters: int
+    table: pa.Table, name: str, directory: Path, n_images: int, n_clusters: int, first: int = 0
 ) -> None:
-    """Raise an `InputError` unless all values of a table can be those of a run."""
-    problem = _wrong_anywhere(table, name) or _CHECKS[name](table, n_images, n_clusters)
+    """Raise an `InputError` unless all values of a table can be those of a run.
+
+    The table may be a part of one, which begins with the row `first`.
+    """
+    check = partial(_wrong_images, first=first) if name == "images" else _CHECKS[name]
+    problem = _wrong_anywhere(table, name) or check(table, n_images, n_clusters)
     if problem:
         raise damaged(table_path(directory, name), f"its column {problem}")
 
@@ -72,9 +77,10 @@ def _wrong_clusters(table: pa.Table, n_images: int, n_clusters: int) -> str | No
     return None
 
 
-def _wrong_images(table: pa.Table, n_images: int, n_clusters: int) -> str | None:
-    clustered, skipped = table["row"].slice(0, n_images), table["row"].slice(n_images)
-    is_numbered = np.array_equal(clustered.to_numpy(), np.arange(n_images))
+def _wrong_images(table: pa.Table, n_images: int, n_clusters: int, first: int = 0) -> str | None:
+    n_clustered = min(len(table), max(0, n_images - first))
+    clustered, skipped = table["row"].slice(0, n_clustered), table["row"].slice(n_clustered)
+    is_numbered = np.array_equal(clustered.to_numpy(), first + np.arange(n_clustered))
     if not is_numbered or skipped.null_count < len(skipped):
         return f"'row' has not the numbers from 0 to {n_images - 1} in order"
     if not all(_are_hashes(chunk) for chunk in table["hash"].chunks):

@@ -133,12 +133,19 @@ def read_table(
 ) -> pa.Table:
     """Read a table, all parts of a large one; `checksum` returns that of a file, if it is known."""
     paths = table_paths(directory, name, n_parts)
-    tables = [_read_file(path, directory, checksum(path)) for path in paths]
+    tables = [read_part(path, directory, checksum(path)) for path in paths]
     table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     return _with_new_columns(table, SCHEMAS[name])
 
 
-def _read_file(path: Path, directory: Path, checksum: str | None) -> pa.Table:
+def count_rows(path: Path, directory: Path) -> int:
+    """Return the number of rows of a file of a table."""
+    with _opened(path, directory) as (_, parquet):
+        return int(parquet.metadata.num_rows)
+
+
+def read_part(path: Path, directory: Path, checksum: str | None) -> pa.Table:
+    """Read one file of a table, after comparing it with its checksum."""
     with _opened(path, directory) as (file, parquet):
         check_file(file, path, checksum)
         # Arrow's threads hold on to the file. If the interpreter ends before they let go of it,

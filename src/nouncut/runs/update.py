@@ -94,7 +94,13 @@ def _open_finished(directory: Path) -> Run:
     if read_manifest(directory)["status"] == "running":
         with RunWriter(directory):
             pass
-    return open_run(directory)
+    run = open_run(directory)
+    if run.is_large:
+        raise InputError(
+            f"The run in {printable_path(directory)} is too large to be updated on one machine. "
+            "Cluster its sources again on a cluster; with a `cache`, only new files are encoded."
+        )
+    return run
 
 
 def _changes_since(run: Run, new: Run) -> Changes:

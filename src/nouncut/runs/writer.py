@@ -40,14 +40,17 @@ from nouncut.runs.checksums import file_checksum, is_link, open_inside
 from nouncut.runs.directory import (
     ARRAY_SUFFIX,
     ARRAYS,
+    FEATURE_PARTS,
     FORMAT,
     LOCK,
     MANIFEST,
     REPORT,
+    SAMPLE,
     TABLE_SUFFIX,
     DamagedRunError,
     array_path,
     explained,
+    feature_paths,
     foreign_names,
     table_path,
     table_paths,
@@ -74,8 +77,10 @@ class RunContents:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     # None leaves those in the directory aside.
     edits: Sequence[LoggedEdit] | None = None
-    # Files of large tables, in order; the tables above are then empty.
+    # Files of large tables and of `FEATURE_PARTS`, in order; the tables above are then empty.
     parts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    # Some images of a large run, with all arrays; written to the folder `SAMPLE`.
+    sample: RunContents | None = None
 
 
 class RunWriter:
@@ -123,6 +128,7 @@ class RunWriter:
     def finish(self, contents: RunContents) -> Run:
         """Write the run, replacing an earlier one."""
         arrays = {array_path(self.directory, n): array for n, array in contents.arrays.items()}
+        sample = None if contents.sample is None else self._write_sample(contents.sample)
         whole = [name for name in SCHEMAS if name not in contents.parts]
         tables = {name: _conform(getattr(contents, name), SCHEMAS[name]) for name in whole}
         with explained(self.directory):
@@ -135,6 +141,7 @@ class RunWriter:
             parts = self._copy_parts(contents.parts)
             written = [*arrays, *(table_path(self.directory, name) for name in tables), *parts]
             manifest = self._described(contents) | {FILES: self._checksums(written)}
+            manifest |= {"sample": sample} if sample else {}
             edits = [] if contents.edits is None else [self.directory / EDITS]
             for path in edits:
                 with new_file(path) as file:
@@ -150,14 +157,18 @@ class RunWriter:
             self._complete(manifest, temporary_path(self.directory / _COMPLETE))
         return open_run(self.directory)
 
+    def _write_sample(self, contents: RunContents) -> dict[str, Any]:
+        """Write the run of some images first: a manifest that names it follows."""
+        with RunWriter(self.directory / SAMPLE) as writer:
+            manifest = writer.finish(contents).manifest
+        return {name: manifest[name] for name in ("id", "n_images")}
+
     def _copy_parts(self, parts: Mapping[str, Sequence[Path]]) -> list[Path]:
         """Copy the files of large tables beside their final paths, which are returned."""
         copied = []
         for name, files in parts.items():
             (self.directory / name).mkdir(exist_ok=True)
-            for file, path in zip(
-                files, table_paths(self.directory, name, len(files)), strict=True
-            ):
+            for file, path in zip(files, self._part_paths(name, len(files)), strict=True):
                 with file.open("rb") as source, new_file(path) as target:
                     shutil.copyfileobj(source, target, _BYTES_AT_ONCE)
                 copied.append(path)
@@ -176,8 +187,8 @@ class RunWriter:
             n_parts = manifest.get("parts") or {}
             tables = [
                 path
-                for name in SCHEMAS
-                for path in table_paths(self.directory, name, n_parts.get(name, 0))
+                for name in (*SCHEMAS, *FEATURE_PARTS)
+                for path in self._part_paths(name, n_parts.get(name, 0))
             ]
             for path in (*arrays, *tables, self.directory / EDITS):
                 with suppress(FileNotFoundError):
@@ -188,22 +199,29 @@ class RunWriter:
         """Remove what an earlier run left, and say that the run is complete."""
         arrays = {array_path(self.directory, name) for name in manifest.get("arrays") or ()}
         stale = set((self.directory / ARRAYS).glob(f"*{ARRAY_SUFFIX}")) - arrays
-        for path in (*stale, *self._stale_tables(manifest), self.directory / REPORT):
+        for path in (*stale, *self._stale_parts(manifest), self.directory / REPORT):
             path.unlink(missing_ok=True)
+        if "sample" not in manifest and not is_link(self.directory / SAMPLE):
+            shutil.rmtree(self.directory / SAMPLE, ignore_errors=True)
         set_aside_names(self.directory, manifest)
         set_aside_log(self.directory, manifest)
         self._sync()
         os.replace(complete, self.directory / MANIFEST)
         self._sync()
 
-    def _stale_tables(self, manifest: dict[str, Any]) -> Iterator[Path]:
-        """Yield the files of tables that an earlier run left."""
+    def _stale_parts(self, manifest: dict[str, Any]) -> Iterator[Path]:
+        """Yield the files of tables, and of features in parts, that an earlier run left."""
         n_parts = manifest.get("parts") or {}
-        for name in SCHEMAS:
-            used = set(table_paths(self.directory, name, n_parts.get(name, 0)))
-            found = {table_path(self.directory, name)}
-            found |= set((self.directory / name).glob(f"part-*{TABLE_SUFFIX}"))
+        for name in (*SCHEMAS, *FEATURE_PARTS):
+            used = set(self._part_paths(name, n_parts.get(name, 0)))
+            found = {table_path(self.directory, name)} if name in SCHEMAS else set()
+            suffix = TABLE_SUFFIX if name in SCHEMAS else ARRAY_SUFFIX
+            found |= set((self.directory / name).glob(f"part-*{suffix}"))
             yield from found - used
+
+    def _part_paths(self, name: str, n_parts: int) -> list[Path]:
+        paths = table_paths if name in SCHEMAS else feature_paths
+        return paths(self.directory, name, n_parts)
 
     def _described(self, contents: RunContents) -> dict[str, Any]:
         n_images, n_files = (
@@ -271,11 +289,11 @@ class RunWriter:
 
     def _remove_leftovers(self) -> None:
         remove_temporary(self.directory)
-        for folder in (ARRAYS, *SCHEMAS):
+        for folder in (ARRAYS, *SCHEMAS, *FEATURE_PARTS):
             remove_temporary(self.directory / folder)
 
     def _sync(self) -> None:
-        for folder in (ARRAYS, *SCHEMAS):
+        for folder in (ARRAYS, *SCHEMAS, *FEATURE_PARTS):
             if (self.directory / folder).is_dir():
                 sync_folder(self.directory / folder)
         sync_folder(self.directory)
@@ -297,7 +315,9 @@ def _check_free(directory: Path) -> None:
             f"but no run. {elsewhere}"
         )
     # Files of an old run are deleted, and the lock is emptied; a link might lead to other files.
-    for path in (directory / name for name in (MANIFEST, ARRAYS, LOCK, *SCHEMAS)):
+    for path in (
+        directory / name for name in (MANIFEST, ARRAYS, LOCK, SAMPLE, *SCHEMAS, *FEATURE_PARTS)
+    ):
         if is_link(path) or (path.exists() and not (path.is_dir() or path.is_file())):
             raise OutputError(f"{printable_path(path)} is a link or a device. {elsewhere}")
 

@@ -93,6 +93,8 @@ const report = (() => {
 
   const made = {
     nImages: n,
+    nAll: run.nAll,
+    canSplit: run.canSplit,
     hasImages: run.hasImages,
     canReadTexts: run.canReadTexts,
     hasGraph: run.hasGraph,

@@ -12,9 +12,14 @@ const head = (() => {
     return made;
   };
 
+  // Of a large run, the page has some of the pictures of a group.
+  const shown = (n, all) => (n < all && report.nImages < report.nAll
+    ? say("things.some", { n, things: report.things(all) })
+    : report.things(n));
+
   function facts({ kind, about: asked, rows }) {
-    const parts = [report.things(rows.length)];
     const group = kind === "group" ? report.group(asked.number) : null;
+    const parts = [shown(rows.length, group?.size ?? (kind === "all" ? report.nAll : rows.length))];
     if (!group) return parts.join(" · ");
     if (group.words?.length) parts.push(say("place.words", { words: group.words.slice(0, 4).join(", ") }));
     if (group.guess && !report.given.has(group.number)) parts.push(say("place.guess"));
@@ -25,7 +30,7 @@ const head = (() => {
     const things = report.things(report.group(number).size);
     const made = [
       button(say("rename"), () => namer.rename(number), { title: say("group.rename.title") }),
-      button(say("group.split", { things }), () => splitter.open(number), { title: say("group.split.title") }),
+      ...(report.canSplit ? [button(say("group.split", { things }), () => splitter.open(number), { title: say("group.split.title") })] : []),
       button(say("group.merge"), () => chooser.mergeWith(number), { title: say("group.merge.title") }),
     ];
     if (report.x.length) made.push(button(say("on_map"), () => layout.showOnMap(() => map.showCluster(number))));

@@ -13,7 +13,7 @@
     "/": () => { search.input.focus(); search.input.select(); },
     "?": () => dialogs.open(part("help")),
     r: withGroup((number) => namer.rename(number)),
-    s: withGroup((number) => splitter.open(number)),
+    s: withGroup((number) => { if (report.canSplit) splitter.open(number); }),
     m: () => { if (selection.rows().length) chooser.move(selection.rows()); else merge(); },
     g: withChosen((rows) => namer.newGroup(rows)),
     x: withChosen((rows) => edits.setAside(rows)),

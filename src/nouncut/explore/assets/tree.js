@@ -70,7 +70,7 @@ const tree = (() => {
   }
 
   function drawPlaces() {
-    const entries = [["all", say("place.all"), report.nImages]];
+    const entries = [["all", say("place.all"), report.nAll]];
     if (report.nOutliers) entries.push(["outliers", say("place.outliers"), report.nOutliers]);
     if (report.nSetAside) entries.push(["aside", say("aside"), report.nSetAside]);
     places.replaceChildren(...entries.map(([kind, title, size]) => {

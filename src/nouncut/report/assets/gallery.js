@@ -12,11 +12,12 @@ const gallery = (() => {
   let stopFilling = () => {};
 
   const orders = {
-    size: (a, b) => report.membersOf(b).length - report.membersOf(a).length || a - b,
+    size: (a, b) => sizeOf(b) - sizeOf(a) || a - b,
     name: (a, b) => report.names[a].localeCompare(report.names[b], undefined, { numeric: true }) || a - b,
     cohesion: (a, b) => cohesionOf(b) - cohesionOf(a) || a - b,
     loose: (a, b) => cohesionOf(a) - cohesionOf(b) || a - b,
   };
+  const sizeOf = (number) => Number(sectionOf.get(number).dataset.size);
   const cohesionOf = (number) => Number(sectionOf.get(number).dataset.cohesion);
 
   function sort(by) {
@@ -57,8 +58,10 @@ const gallery = (() => {
     box.hidden = !isOpen;
     button.setAttribute("aria-expanded", isOpen);
     const rows = report.membersOf(number);
-    const verb = isOpen ? "cluster.all.hide" : "cluster.all.show";
-    button.querySelector(".all-verb").textContent = say(verb, { n: rows.length });
+    const all = sizeOf(number);
+    const verbs = rows.length < all ? ["cluster.some.show", "cluster.some.hide"] : ["cluster.all.show", "cluster.all.hide"];
+    const verb = verbs[Number(isOpen)];
+    button.querySelector(".all-verb").textContent = say(verb, { n: rows.length, all });
     box.stopFilling?.();
     if (!isOpen) {
       box.replaceChildren();
