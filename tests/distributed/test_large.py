@@ -145,7 +145,7 @@ def test_the_report_maps_the_sample_and_counts_all(large):
     assert f"Map of {n_sampled:,} of {N:,} rows" in page
     for size in np.bincount(large.labels):
         assert f"of {size:,}</span>" in page
-    assert f"<dd>{N:,}</dd>" in page
+    assert f">{N:,}</data></dd>" in page
     data = json.loads(re.search(r'"nImages":(\d+)', page)[1])
     assert data == n_sampled
 
