@@ -103,7 +103,7 @@ def serving(run: Run) -> Iterator[Served]:
             yield Served(run, access.port, access, addresses)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
 
