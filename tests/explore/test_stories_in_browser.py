@@ -248,6 +248,7 @@ def test_everything_by_keyboard_alone(visit, run):
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     page.wait_for_selector("#picture[open]")
+    seen.until("document.getElementById('picture-name').textContent !== ''")
     name = page.inner_text("#picture-name")
     page.keyboard.press("ArrowRight")
     seen.until(f"document.getElementById('picture-name').textContent !== {name!r}")
@@ -280,9 +281,9 @@ def test_map_and_pictures_are_linked_both_ways(visit):
     page.mouse.click(box["x"] + x, box["y"] + y)
     seen.until(f"document.querySelector('#tile-{row}.is-current') !== null")
     page.hover(f"#tile-{row}")
-    assert page.evaluate("map.ringed()") == row
+    seen.until(f"map.ringed() === {row}")
     page.mouse.move(2, 2)
-    assert page.evaluate("map.ringed()") == -1
+    seen.until("map.ringed() === -1")
 
 
 def test_a_box_on_the_map_selects_pictures(visit):
@@ -326,6 +327,7 @@ def test_suggestions_are_merged_kept_apart_or_asked_later(visit, run):
     n_asked = int(page.inner_text("#ask-count"))
     assert n_asked >= 2
     page.click("#ask")
+    page.wait_for_selector("#asker[open]")
     pair = page.evaluate("document.getElementById('asker-groups').textContent")
     page.keyboard.press("l")
     seen.until(f"document.getElementById('asker-groups').textContent !== {pair!r}")
@@ -406,4 +408,5 @@ def test_no_serious_accessibility_violations(visit, options):
         page.evaluate(f"document.querySelector('dialog[open]')?.close(); {opening}")
         page.wait_for_selector("dialog[open]")
         page.wait_for_timeout(300)
+        seen.until("document.getAnimations().every((one) => one.playState !== 'running')")
         assert serious() == [], opening
