@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 
-# Several test processes share the cores: threads that wait must not spin. OpenMP reads it when
-# torch is imported.
+# Several test processes share the cores, and small matrices gain nothing from threads: two for
+# each process take three times as long. Read when numpy and torch are imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Threads that wait must not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import runpy
