@@ -74,9 +74,31 @@ CLUSTER_SIZES = (12, 8, 4)
 SMALL_SETTINGS = Settings(prompts=("a photo of a {}.", "art of the {}."))
 
 
+# The files that take longest, so that no process waits for another with one of them at the end.
+LONG = (
+    "explore/test_stories_in_browser.py",
+    "distributed/test_run.py",
+    "faults/test_store_and_command.py",
+    "cli/test_bench.py",
+    "cli/test_interrupted.py",
+    "distributed/test_encode.py",
+    "test_repository.py",
+    "cli/test_cluster.py",
+    "cli/test_edit.py",
+    "distributed/test_fit.py",
+    "method/test_footprint.py",
+    "faults/test_image_attacks.py",
+    "paper/baselines/test_density.py",
+    "runs/test_cluster.py",
+    "runs/test_update.py",
+)
+
+
 def pytest_collection_modifyitems(items):
-    """Begin with what a compiler prepares for a minute, so that nobody waits for it at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("no_cover") is None)
+    """Begin with long files; the others stay in their order."""
+    tests = Path(__file__).parent
+    ranks = {tests / name: rank for rank, name in enumerate(LONG)}
+    items.sort(key=lambda item: ranks.get(item.path, len(LONG)))
 
 
 @pytest.fixture(scope="session")

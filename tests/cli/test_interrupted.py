@@ -27,7 +27,7 @@ def photos(tmp_path_factory):
     rng = np.random.default_rng(0)
     for number in range(16):
         pixels = np.asarray(Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)))
-        large = Image.fromarray(pixels).resize((1000, 750), Image.Resampling.NEAREST)
+        large = Image.fromarray(pixels).resize((720, 540), Image.Resampling.NEAREST)
         large.save(folder / f"{number}-0.png", compress_level=1)
         content = (folder / f"{number}-0.png").read_bytes()
         for copy in range(1, N_IMAGES // 16):
