@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, settings
 from PIL import Image
 from scipy.sparse import csr_array
 
@@ -50,6 +51,12 @@ from nouncut.runs.writer import RunContents, RunWriter
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# The same examples every time, however slow the machine is.
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 HOSTILE_FILES = (
     'double"quote.png',
