@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,9 @@ class Started:
         return poll() is None if poll else self._process.is_alive()
 
     def send(self, number: int) -> None:
-        os.kill(self.pid, number)
+        # It may have ended by itself.
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     def wait(self) -> Ended:
         if isinstance(self._process, subprocess.Popen):
@@ -216,8 +219,11 @@ def draw_pictures(folder: Path, numbers: range, size: tuple[int, int] = (32, 24)
 def wait_until(condition: Callable[[], Any], process: Started) -> Any:
     """Wait until something holds while a command is at work."""
     end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert process.is_running(), process.wait()
+    while True:
+        # In this order: it may end as soon as the condition holds.
+        is_running = process.is_running()
+        if found := condition():
+            return found
+        assert is_running, process.wait()
         assert time.monotonic() < end, "nothing happens"
         time.sleep(0.002)
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 
@@ -26,7 +27,7 @@ def photos(tmp_path_factory):
     rng = np.random.default_rng(0)
     for number in range(16):
         pixels = np.asarray(Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)))
-        large = Image.fromarray(pixels).resize((1000, 750), Image.Resampling.NEAREST)
+        large = Image.fromarray(pixels).resize((720, 540), Image.Resampling.NEAREST)
         large.save(folder / f"{number}-0.png", compress_level=1)
         content = (folder / f"{number}-0.png").read_bytes()
         for copy in range(1, N_IMAGES // 16):
@@ -66,11 +67,17 @@ def n_encoded(nouncut):
 def test_ctrl_c_while_encoding_and_the_same_command_again(
     own_cache, command, expected, wait_for, tmp_path
 ):
-    process = own_cache.start(*command, cold=True)
-    wait_for(lambda: (tmp_path / "run" / "manifest.json").exists(), process)
-    wait_for(lambda: n_encoded(own_cache), process)
-    process.send(signal.SIGINT)
-    ended = process.wait()
+    for _ in range(10):
+        process = own_cache.start(*command, cold=True)
+        wait_for(lambda: (tmp_path / "run" / "manifest.json").exists(), process)
+        wait_for(lambda: n_encoded(own_cache), process)
+        process.send(signal.SIGINT)
+        ended = process.wait()
+        if n_encoded(own_cache) < N_IMAGES:
+            break
+        # On a busy machine all is encoded before the interruption.
+        shutil.rmtree(tmp_path / "run")
+        shutil.rmtree(own_cache.cache)
     assert ended.code == 130
     assert ended.out == ""
     assert "Interrupted." in ended.err
@@ -83,6 +90,14 @@ def test_ctrl_c_while_encoding_and_the_same_command_again(
     assert 0 < kept < N_IMAGES
     assert own_cache(*command).json["n_encoded"] == N_IMAGES - kept
     assert open_run(tmp_path / "run").labels.tolist() == expected
+
+
+def is_finished(run):
+    try:
+        open_run(run)
+    except InputError:
+        return False
+    return True
 
 
 MOMENTS = {
@@ -99,19 +114,25 @@ MOMENTS = {
 def test_killed_at_any_moment_the_same_command_ends_with_the_same_labels(
     own_cache, command, expected, wait_for, tmp_path
 ):
-    kept = 0
+    kept, run = 0, tmp_path / "run"
     for moment, has_come in MOMENTS.items():
-        process = own_cache.start(*command)
-        wait_for(lambda has_come=has_come: has_come(tmp_path / "run", own_cache), process)
-        process.send(signal.SIGKILL)
-        assert process.wait().code == -signal.SIGKILL, moment
+        for _ in range(20):
+            process = own_cache.start(*command)
+            wait_for(lambda has_come=has_come: has_come(run, own_cache), process)
+            process.send(signal.SIGKILL)
+            code = process.wait().code
+            if not is_finished(run):
+                break
+            # On a busy machine the moment has passed before the kill.
+            shutil.rmtree(run)
+        assert code == -signal.SIGKILL, moment
         assert n_encoded(own_cache) >= kept, moment
         kept = n_encoded(own_cache)
         with pytest.raises(InputError):
-            open_run(tmp_path / "run")
+            open_run(run)
     assert own_cache(*command).json["n_encoded"] == N_IMAGES - kept
-    assert open_run(tmp_path / "run").labels.tolist() == expected
-    assert list((tmp_path / "run").rglob("*.nouncut-new")) == []
+    assert open_run(run).labels.tolist() == expected
+    assert list(run.rglob("*.nouncut-new")) == []
 
 
 def test_of_two_runs_at_once_in_one_directory_the_second_says_so(

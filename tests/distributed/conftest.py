@@ -4,9 +4,11 @@ import gc
 import io
 import os
 import shutil
+import signal
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dask
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
+from distributed.core import Status
 
 from nouncut import cluster_images
 from nouncut.cli.demo import demo_images
@@ -63,6 +66,31 @@ def processes() -> Iterator[Client]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with connect("local:2", memory_limit=10**9) as found:
         yield found
+
+
+@pytest.fixture
+def kill_worker(processes) -> Callable[..., bool]:
+    """Return a function that kills a worker of `processes`, if one starts within some seconds.
+
+    One that is killed before its nanny knows that it has started is never replaced.
+    """
+    killed: set[int] = set()
+
+    def kill(seconds: float = 120) -> bool:
+        end = time.monotonic() + seconds
+        while True:
+            for nanny in processes.cluster.workers.values():
+                process = nanny.process
+                is_up = process is not None and process.status is Status.running
+                if is_up and (pid := process.pid) not in killed:
+                    killed.add(pid)
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+
+    return kill
 
 
 @pytest.fixture(scope="session")

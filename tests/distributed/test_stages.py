@@ -166,11 +166,12 @@ class DaskCluster:
         scheduler = [*run, *options, "--scheduler-file", str(self.file)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(HERE)])}
         self.processes = [subprocess.Popen(scheduler, stderr=subprocess.DEVNULL, env=environment)]
-        while not self.file.exists():
+        # The file is there before its content.
+        while not (self.file.exists() and self.file.read_text().endswith("}")):
             time.sleep(0.05)
         address = json.loads(self.file.read_text())["address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address]
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"]
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "120"]
         self.processes.append(
             subprocess.Popen([*worker, *options], stderr=subprocess.DEVNULL, env=environment)
         )

@@ -97,13 +97,15 @@ def serving(run: Run) -> Iterator[Served]:
     with listen(0) as socket:
         access = Access(socket.getsockname()[1], addresses.append)
         server = make_server(Session(run.directory), access)
+        # On a slow machine, what is cut off would leave a transport open.
+        server.config.timeout_graceful_shutdown = 60
         thread = Thread(target=server.run, kwargs={"sockets": [socket]})
         thread.start()
         try:
             yield Served(run, access.port, access, addresses)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(120)
             assert not thread.is_alive()
 
 

@@ -1,4 +1,4 @@
-"""Whole stories in the explorer: the real command, a real model, a real browser."""
+"""Whole stories in the explorer: a real model, a real server, a real browser."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +43,42 @@ def run(finished_run, tmp_path) -> Run:
     return open_run(shutil.copytree(finished_run.directory, tmp_path / "run"))
 
 
-class Visit:
-    """The explorer in a process of its own, and a page that shows it."""
-
-    def __init__(self, browser: Any, directory: Path, options: dict[str, Any]) -> None:
-        command = [sys.executable, "-m", "nouncut", "explore", str(directory), "--no-browser"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        said = iter(self.process.stdout.readline, "")
+@contextmanager
+def command(directory: Path) -> Iterator[str]:
+    """Run the explorer in a process of its own; the address is what it says."""
+    words = [sys.executable, "-m", "nouncut", "explore", str(directory), "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        said = iter(process.stdout.readline, "")
         found = (re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line) for line in said)
-        self.address = next(match[0] for match in found if match)
-        self.origin = self.address.split("/?")[0]
+        try:
+            yield next(match[0] for match in found if match)
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+class Visit:
+    """A page that shows the explorer."""
+
+    def __init__(
+        self, browser: Any, server: AbstractContextManager[str], options: dict[str, Any]
+    ) -> None:
+        self.server = ExitStack()
+        address = self.server.enter_context(server)
+        self.origin = address.split("/?")[0]
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.context = browser.new_context(**{"locale": "en-US"} | options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(self.address)
+        self.page.goto(address)
         self.page.wait_for_selector("#tree [data-cluster]", state="attached")
         self.until("typeof place !== 'undefined' && place.now().rows.length > 0")
 
-    def until(self, expression: str, seconds: float = 10) -> None:
+    def until(self, expression: str, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, expression
@@ -95,9 +109,7 @@ class Visit:
 
     def close(self) -> None:
         self.context.close()
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(10) == 0
-        self.process.stdout.close()
+        self.server.close()
         assert self.problems == []
         outside = [
             url
@@ -108,22 +120,31 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser, run) -> Iterator[Callable[..., Visit]]:
-    opened: list[Visit] = []
+def visit(browser, run, serve) -> Iterator[Callable[..., Visit]]:
+    """Return a maker of visits, to a server in this process unless `start` starts another."""
 
-    def go(options: dict[str, Any] = DESKTOP, directory: Path = run.directory) -> Visit:
-        opened.append(Visit(browser, directory, options))
-        return opened[-1]
+    @contextmanager
+    def serve_here(directory: Path) -> Iterator[str]:
+        with serve(open_run(directory)) as served:
+            yield served.access.address
 
-    yield go
-    for one in opened:
-        if one.process.poll() is None:
-            one.close()
+    def go(
+        options: dict[str, Any] = DESKTOP,
+        directory: Path = run.directory,
+        start: Callable[[Path], AbstractContextManager[str]] | None = None,
+    ) -> Visit:
+        seen = Visit(browser, (start or serve_here)(directory), options)
+        opened.callback(seen.close)
+        return seen
+
+    with ExitStack() as opened:
+        yield go
 
 
 @pytest.mark.parametrize("options", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_find_merge_split_move_undo_return_and_export(visit, run, tmp_path, options):
-    seen = visit(options)
+    start = command if options is DESKTOP else None
+    seen = visit(options, start=start)
     page = seen.page
     before = seen.sizes()
 
@@ -169,7 +190,7 @@ def test_find_merge_split_move_undo_return_and_export(visit, run, tmp_path, opti
     assert seen.sizes() == parts
     seen.close()
 
-    again = visit(options)
+    again = visit(options, start=start)
     assert again.sizes() == parts
     page = again.page
     page.click("#export-all")
@@ -227,6 +248,7 @@ def test_everything_by_keyboard_alone(visit, run):
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     page.wait_for_selector("#picture[open]")
+    seen.until("document.getElementById('picture-name').textContent !== ''")
     name = page.inner_text("#picture-name")
     page.keyboard.press("ArrowRight")
     seen.until(f"document.getElementById('picture-name').textContent !== {name!r}")
@@ -259,9 +281,9 @@ def test_map_and_pictures_are_linked_both_ways(visit):
     page.mouse.click(box["x"] + x, box["y"] + y)
     seen.until(f"document.querySelector('#tile-{row}.is-current') !== null")
     page.hover(f"#tile-{row}")
-    assert page.evaluate("map.ringed()") == row
+    seen.until(f"map.ringed() === {row}")
     page.mouse.move(2, 2)
-    assert page.evaluate("map.ringed()") == -1
+    seen.until("map.ringed() === -1")
 
 
 def test_a_box_on_the_map_selects_pictures(visit):
@@ -305,6 +327,7 @@ def test_suggestions_are_merged_kept_apart_or_asked_later(visit, run):
     n_asked = int(page.inner_text("#ask-count"))
     assert n_asked >= 2
     page.click("#ask")
+    page.wait_for_selector("#asker[open]")
     pair = page.evaluate("document.getElementById('asker-groups').textContent")
     page.keyboard.press("l")
     seen.until(f"document.getElementById('asker-groups').textContent !== {pair!r}")
@@ -385,4 +408,5 @@ def test_no_serious_accessibility_violations(visit, options):
         page.evaluate(f"document.querySelector('dialog[open]')?.close(); {opening}")
         page.wait_for_selector("dialog[open]")
         page.wait_for_timeout(300)
+        seen.until("document.getAnimations().every((one) => one.playState !== 'running')")
         assert serious() == [], opening

@@ -107,7 +107,9 @@ def change(tree: Path, verb: str, number: int, name: str | None, mine: dict[str,
 
 
 @settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(st.lists(STEPS, max_size=8), st.sampled_from(LINKS))
 def test_any_edits_and_exports_end_in_the_tree_of_a_first_export(

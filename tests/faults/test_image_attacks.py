@@ -59,7 +59,7 @@ def test_readers_in_python_are_stopped(tmp_path, monkeypatch, name, content):
     monkeypatch.setattr(bounded_file, "MAX_SECONDS", 0.1)
     start = time.thread_time()
     assert reason(tmp_path / name, content).startswith("takes more than 5 s of processor time")
-    assert time.thread_time() - start < 0.5
+    assert time.thread_time() - start < 2
 
 
 def test_mutants_through_the_command(tmp_path):

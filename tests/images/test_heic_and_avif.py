@@ -60,10 +60,10 @@ def test_transparency_of_newer_formats(tmp_path, suffix):
 def test_claims_of_newer_formats_are_checked_before_decoding(tmp_path, name, noise):
     content = encoded(noise, name)
     (tmp_path / "x").write_bytes(with_claimed_size(content, 15_000))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ImageError, match="too large when opened: 15000 x 15000 pixels"):
         open_image(tmp_path / "x")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("name", ["HEIF", "AVIF"])

@@ -210,13 +210,13 @@ def test_bombs_are_refused_before_decoding(tmp_path):
         "bomb.gif": b"GIF89a" + struct.pack("<HHBBB", 60000, 60000, 0, 0, 0) + b",",
         "bomb.ppm": b"P6 60000 60000 255\n",
     }
-    start = time.perf_counter()
+    start = time.process_time()
     for name, content in bombs.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ImageError) as caught:
             open_image(tmp_path / name)
         assert name != "bomb.png" or "60000 x 60000 pixels" in caught.value.reason
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_the_limit_is_ours_and_nothing_warns(tmp_path, monkeypatch):

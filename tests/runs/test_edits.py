@@ -243,7 +243,9 @@ def tables(run):
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(verbs, max_size=6))
 def test_the_directory_says_what_the_opened_run_says(small_run, calls):

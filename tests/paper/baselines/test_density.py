@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import homogeneity_score
 
 from nouncut.compute.rows import unit_rows
 from nouncut.paper.baselines.density import assign_noise
-from nouncut.paper.baselines.methods import METHODS
-from nouncut.paper.baselines.problem import Problem
 
 
 def test_noise_goes_to_the_nearest_mean_direction():
@@ -19,23 +23,27 @@ def test_noise_goes_to_the_nearest_mean_direction():
     assert assign_noise(features, np.full(8, -1)).tolist() == [0] * 8
 
 
-def blobs(n_clusters: int, n: int) -> tuple[Problem, np.ndarray]:
+def blobs(n_clusters: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     classes = np.arange(n) % n_clusters
-    features = np.eye(16)[classes] + 0.05 * rng.normal(size=(n, 16))
-    nothing = np.empty((0, 16))
-    # Nothing but the images is needed, least of all the number of clusters.
-    return Problem(unit_rows(features), nothing, 0, [], nothing, nothing, None), classes
+    return unit_rows(np.eye(16)[classes] + 0.05 * rng.normal(size=(n, 16))), classes
 
 
-# Both compile their code on first use, which takes minutes where coverage traces the compiler.
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["evoc", "umap-hdbscan"])
 def test_clusters_of_one_class_each_are_found_without_their_number(name):
-    problem, classes = blobs(4, 200)
-    labels = METHODS[name].fit_predict(problem, 0)
-    assert labels.max() >= 3
-    assert homogeneity_score(classes, labels) == pytest.approx(1)
-    np.testing.assert_array_equal(METHODS[name].fit_predict(problem, 0), labels)
+    features, classes = blobs(4, 48)
     few, _ = blobs(2, 6)
-    assert METHODS[name].fit_predict(few, 0).tolist() == [0] * 6
+    request = {"method": name, "features": [array.tolist() for array in (features, features, few)]}
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("uncompiled.py")],
+        input=json.dumps(request),
+        stdout=subprocess.PIPE,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        text=True,
+        check=True,
+    )
+    labels, again, of_few = json.loads(done.stdout)
+    assert max(labels) >= 3
+    assert homogeneity_score(classes, labels) == pytest.approx(1)
+    assert again == labels
+    assert of_few == [0] * 6

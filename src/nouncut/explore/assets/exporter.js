@@ -75,6 +75,8 @@ const exporter = (() => {
   kind.addEventListener("change", look);
   where.addEventListener("input", () => {
     clearTimeout(timer);
+    // An answer that is under way is about the place before.
+    asked += 1;
     button.disabled = true;
     timer = setTimeout(look, 250);
   });
