@@ -1,4 +1,4 @@
-"""Help, exit codes, models, the cache, the demo."""
+"""Help, exit codes, models, the cache."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from nouncut.cli.demo import demo_images
-from nouncut.models.choose import load_encoder
-from nouncut.runs.settings import Settings
-from nouncut.runs.vocabulary import vocabulary_words
-from nouncut.store.store import FeatureStore, text_key
+from nouncut.store.store import FeatureStore
 
 SLOW = {"torch", "sklearn", "onnxruntime", "transformers", "scipy", "pyarrow", "numpy"}
 
@@ -147,22 +143,3 @@ def test_the_cache(nouncut_in, tmp_path):
     assert "'much'" in nouncut("cache", "prune", "--max-size", "much", code=2).err
     assert "freed" in nouncut("cache", "prune", "--max-size", "0B").out
     assert nouncut("cache", "show", "--json").json["spaces"] == []
-
-
-def know_the_nouns(cache, model):
-    """Keep features of all nouns, which would take a minute to encode."""
-    words = vocabulary_words(Settings())
-    rows = np.random.default_rng(0).normal(size=(len(words), 12)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    space = f"texts {load_encoder(model).encoder.fingerprint}"
-    FeatureStore(cache / "features").append(space, [text_key(word) for word in words], rows)
-
-
-def test_the_demo(nouncut_in, tiny_clip, tmp_path):
-    nouncut = nouncut_in(tmp_path, tmp_path / "cache")
-    know_the_nouns(nouncut.cache, tiny_clip)
-    ended = nouncut("demo", "-k", 5, "--model", tiny_clip)
-    assert (tmp_path / "nouncut-runs" / "demo" / "report.html").is_file()
-    assert f"{len(demo_images().paths)} images in 5 groups" in ended.out
-    assert "nouncut cluster FOLDER" in ended.out
-    assert "CC BY 2.0" in ended.err

@@ -13,7 +13,7 @@ from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
 from nouncut.paper.scores import clustering_scores
 from nouncut.store.store import FeatureStore
 
-# Numbers of photographs that the demo's package brings.
+# Numbers of photographs of the demo.
 BIRDS = {
     "owl": (19, 215, 622, 221, 45, 121, 360, 526),
     "hummingbird": (632, 248, 430, 235, 125, 567, 111, 601),
