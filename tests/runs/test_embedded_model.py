@@ -25,7 +25,7 @@ WORDS = ("gull", "owl", "duck", "penguin", "swan", "eagle", "parrot", "hummingbi
 
 @pytest.mark.parametrize("compare", ["looks", "words"])
 def test_birds_are_grouped_and_named(tmp_path, compare):
-    folder = demo_images().paths[0].parent
+    folder = demo_images().folder
     kinds = {folder / f"s{number:04}.jpg": kind for kind in BIRDS for number in BIRDS[kind]}
     run = cluster_images(
         sorted(kinds),

@@ -15,12 +15,15 @@ from nouncut.cli.options import Output, Quiet, takes_settings
 from nouncut.cli.summary import Announcement, show_run
 from nouncut.errors import InputError, printable_path
 
-_FOLDER = Path(__file__).with_name("demo_photographs")
+# The report is headed by the name of the folder.
+_FOLDER = Path(__file__).parent / "photographs" / "birds"
+_CREDITS = _FOLDER.with_name("CREDITS.md")
 
 
 class DemoImages(NamedTuple):
     """Photographs to try nouncut with."""
 
+    folder: Path
     paths: list[Path]
     attribution: str
 
@@ -50,7 +53,7 @@ def demo(
         bars.note(f"{len(photographs.paths):,} photographs of birds: {photographs.attribution}")
         announcement = Announcement(bars)
         run = cluster_images(
-            photographs.paths,
+            photographs.folder,
             output=output or "nouncut-runs/demo",
             replace=True,
             on_estimate=announcement,
@@ -76,9 +79,10 @@ def demo_images() -> DemoImages:
             "again."
         )
     return DemoImages(
+        _FOLDER,
         paths,
         "Open Images V7, CC BY 2.0 (https://creativecommons.org/licenses/by/2.0/), cropped and "
-        f"resized; the photographers are named in {printable_path(_FOLDER / 'CREDITS.md')}",
+        f"resized; the photographers are named in {printable_path(_CREDITS)}",
     )
 
 
