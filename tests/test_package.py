@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -83,6 +84,22 @@ def test_the_wheel_holds_licences_and_credits(built):
         *endings
     }
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
+
+
+def test_every_package_that_is_needed_is_listed_with_its_licence():
+    listing = runpy.run_path(str(ROOT / "scripts" / "list_licences.py"))
+    text = (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    licences = {row[0].strip(): row[2].strip() for row in rows}
+    needed = listing["direct_requirements"]("nouncut")
+    assert {"numpy", "onnxruntime", "wordllama"} <= set(needed)
+    assert [name for name in needed if name not in licences] == []
+    assert {"", "UNKNOWN", "not declared"}.isdisjoint(licences.values())
+    # The table is what the script makes of the packages that are here.
+    for name in needed:
+        row = listing["table"]([name]).splitlines()[-1]
+        assert row.split("|")[1].strip() == name
+        assert row.split("|")[3].strip() not in {"", "UNKNOWN", "not declared"}
 
 
 def test_the_source_archive_holds_what_is_needed_to_test_it(built):
