@@ -57,13 +57,16 @@ def normalised(name: str) -> str:
 
 def licence(package: Distribution) -> str:
     """Return the licence that a package declares, or the title of its licence file."""
-    about = package.metadata
-    stated = about.get("License-Expression") or about.get("License") or ""
+    stated = _field(package, "License-Expression") or _field(package, "License")
     prefix = "License :: OSI Approved :: "
-    classified = [one.removeprefix(prefix) for one in about.get_all("Classifier", [])]
+    classified = [one.removeprefix(prefix) for one in package.metadata.get_all("Classifier", [])]
     named = [one for one in classified if one.endswith(("License", "(MPL 2.0)"))]
     is_name = 0 < len(stated) <= _LONGEST_NAME and "\n" not in stated and stated != "UNKNOWN"
     return stated if is_name else " or ".join(named) or _title_of_file(package)
+
+
+def _field(package: Distribution, name: str) -> str:
+    return str(package.metadata.get_all(name, [""])[0])
 
 
 def _title_of_file(package: Distribution) -> str:
@@ -79,7 +82,7 @@ def link(package: Distribution) -> str:
     pairs = (one.split(", ", 1) for one in package.metadata.get_all("Project-URL", []))
     named = {label.lower(): address for label, address in pairs}
     chosen = next((named[label] for label in _LINKS if label in named), None)
-    return chosen or package.metadata.get("Home-page") or next(iter(named.values()), "")
+    return chosen or _field(package, "Home-page") or next(iter(named.values()), "")
 
 
 def table(names: list[str]) -> str:
