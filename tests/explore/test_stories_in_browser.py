@@ -61,7 +61,7 @@ class Visit:
         self.requests: list[str] = []
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -69,7 +69,7 @@ class Visit:
         self.page.wait_for_selector("#tree [data-cluster]", state="attached")
         self.until("typeof place !== 'undefined' && place.now().rows.length > 0")
 
-    def until(self, expression: str, seconds: float = 10) -> None:
+    def until(self, expression: str, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, expression
@@ -101,7 +101,7 @@ class Visit:
     def close(self) -> None:
         self.context.close()
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(10) == 0
+        assert self.process.wait(60) == 0
         self.process.stdout.close()
         assert self.problems == []
         outside = [
