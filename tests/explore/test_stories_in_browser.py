@@ -24,7 +24,7 @@ from nouncut.workflow import cluster_images
 DESKTOP = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True}
 BIRDS = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "build_demo.py"))["BIRDS"]
-KINDS = ("owl", "chicken", "songbird", "duck")
+KINDS = ("owl", "chicken", "parrot", "songbird", "duck")
 DOGS = ("cocker spaniel", "beagle", "poodle")
 
 
@@ -33,9 +33,9 @@ def finished_run(tmp_path_factory) -> Run:
     """Return a run of photographs by the embedded model, with three groups named after dogs."""
     folder = tmp_path_factory.mktemp("stories")
     store = FeatureStore(folder / "store")
-    # More groups than kinds, so that some may be one.
+    # A few more groups than kinds: some may be one, but there are no groups of groups.
     paths = [demo_images().folder / f"s{number:04}.jpg" for kind in KINDS for number in BIRDS[kind]]
-    run = cluster_images(sorted(paths), 2 * len(KINDS), output=folder / "run", store=store)
+    run = cluster_images(sorted(paths), 8, output=folder / "run", store=store)
     for number, name in zip(run.clusters["cluster"].to_pylist()[1:4], DOGS, strict=True):
         run.rename(number, name)
     return run
