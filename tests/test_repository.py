@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from nouncut import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,13 +63,33 @@ def test_the_core_benchmark_runs():
     assert all(row["nouncut ACC"] > 0.9 for row in fits)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{name}.md"
+        for name in ("README", "CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "SECURITY")
+    ]
+    + ["THIRD-PARTY.md"],
+)
 def test_links_to_files_are_alive(name):
-    import re
-
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / name).read_text())
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", (ROOT / name).read_text())
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_all_files_name_the_same_version():
+    assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_hosted_tests_cover_the_versions_of_python_that_are_promised():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    promised = {one[-4:] for one in project["classifiers"] if one.startswith(prefix)}
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    listed = re.search(r"^ +python: \[(.+)\]$", workflow, re.M)
+    assert set(re.findall(r"3\.\d+", listed[1])) == promised
+    assert f">={min(promised)}" == project["requires-python"]
 
 
 def test_the_contributors_map_names_every_room():

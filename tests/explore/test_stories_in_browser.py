@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ from nouncut.workflow import cluster_images
 
 DESKTOP = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True}
+BIRDS = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "build_demo.py"))["BIRDS"]
+KINDS = ("owl", "chicken", "parrot", "songbird", "duck")
 DOGS = ("cocker spaniel", "beagle", "poodle")
 
 
@@ -31,7 +34,9 @@ def finished_run(tmp_path_factory) -> Run:
     """Return a run of photographs by the embedded model, with three groups named after dogs."""
     folder = tmp_path_factory.mktemp("stories")
     store = FeatureStore(folder / "store")
-    run = cluster_images(demo_images().paths[:90], 6, output=folder / "run", store=store)
+    # A few more groups than kinds: some may be one, but there are no groups of groups.
+    paths = [demo_images().folder / f"s{number:04}.jpg" for kind in KINDS for number in BIRDS[kind]]
+    run = cluster_images(sorted(paths), 8, output=folder / "run", store=store)
     for number, name in zip(run.clusters["cluster"].to_pylist()[1:4], DOGS, strict=True):
         run.rename(number, name)
     return run

