@@ -34,8 +34,3 @@ def fail_until(storage, marker):
 def keep_product(storage, block, partition):
     storage.write(f"product/{partition}.npy", block)
     return {}
-
-
-def set_variables(variables):
-    """Set environment variables of a worker."""
-    os.environ.update(variables)

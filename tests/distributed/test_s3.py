@@ -11,11 +11,11 @@ pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
 from s3_server import refuse, s3_server
-from task_functions import set_variables
 
 from nouncut import open_run
 from nouncut.cli.app import app
 from nouncut.cli.console import StageBars
+from nouncut.distributed.client import connect
 from nouncut.distributed.shards import list_shards
 from nouncut.distributed.storage import Storage
 from nouncut.distributed.upload import check_destination
@@ -113,8 +113,8 @@ def test_wrong_sources_are_explained(s3, tmp_path, source, message):
 
 
 @pytest.fixture
-def environment(s3, processes, tmp_path, monkeypatch):
-    """Set the variables that people set, here and in the workers."""
+def environment(s3, tmp_path, monkeypatch):
+    """Set the variables that people set, and start workers; return the scheduler's address."""
     variables = {
         "AWS_ENDPOINT_URL": s3["endpoint_url"],
         "AWS_ACCESS_KEY_ID": s3["key"],
@@ -123,11 +123,11 @@ def environment(s3, processes, tmp_path, monkeypatch):
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    processes.wait_for_workers(2, timeout=60)
-    processes.run(set_variables, variables)
     monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    yield processes.scheduler.address
+    # Workers of other tests started without these variables.
+    with connect("local:2", memory_limit=10**9) as started:
+        yield started.scheduler.address
     fsspec.filesystem("s3").clear_instance_cache()
 
 
