@@ -182,6 +182,7 @@ def test_sizes_follow_the_memory_of_a_worker():
     assert small.partitions(30, 200) > large.partitions(30, 200) >= 8
     assert small.sample < large.sample <= 200_000
     assert small.most_group_bytes < large.most_group_bytes
+    assert small.most_near < large.most_near <= large.cells
     assert Sizes(3000, 512, 7, 10**9).cells == 6
 
 

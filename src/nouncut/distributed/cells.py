@@ -82,7 +82,7 @@ def compared_rows(
 
 
 def choose_cells(
-    storage: Storage, n_shards: int, n_cells: int, q: int, coupling: dict[str, Any]
+    storage: Storage, n_shards: int, n_cells: int, most_near: int, q: int, coupling: dict[str, Any]
 ) -> Result:
     """Find cells in the sample, in an order that keeps near cells together.
 
@@ -107,7 +107,7 @@ def choose_cells(
     cells = assign_cells(rows.__getitem__, len(rows), centers, 1)
     means = CellMeans(*(mean_rows(part, cells, len(centers)) for part in (features, *factors)))
     means.write(storage)
-    n_near = near_needed(means, hardest, cells, features, *factors)
+    n_near = min(most_near, near_needed(means, hardest, cells, features, *factors))
     storage.write("cells/centers.npy", centers)
     storage.write("cells/near-0.npy", near_cells(means, n_near))
     return {"places": hardest.n_candidates, "near": n_near}

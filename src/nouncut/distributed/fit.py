@@ -146,7 +146,8 @@ def _gather(
     """
     plain: dict[str, Any] = {"coupling": coupling._asdict()}
     n_shards = len(shards.counts)
-    cells = {"n_shards": n_shards, "n_cells": sizes.cells, "q": options.n_neighbors} | plain
+    cells = {"n_shards": n_shards, "n_cells": sizes.cells, "most_near": sizes.most_near}
+    cells |= {"q": options.n_neighbors} | plain
     chosen = engine.run("cells", [Task("0", choose_cells, cells)], "finding cells")[0]
     tasks = [
         Task(f"{s:05d}", sort_shard, {"shard": s, "start": start} | plain)
@@ -244,7 +245,7 @@ def _search(
         n_candidates = min(max(_FEWEST * q, places), _CANDIDATES * q)
     for attempt in range(_ATTEMPTS):
         if attempt:
-            n_near, n_candidates = min(sizes.cells, _MORE * n_near), _MORE * n_candidates
+            n_near, n_candidates = min(sizes.most_near, _MORE * n_near), _MORE * n_candidates
             task = Task("0", widen_near, {"n_near": n_near, "attempt": attempt})
             engine.run(f"near-{attempt}", [task], "finding cells")
         near = engine.storage.read(near_file(attempt))

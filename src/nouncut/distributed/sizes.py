@@ -51,6 +51,12 @@ class Sizes(NamedTuple):
         size = max(CELL_SIZE, round(float(self.n_images / _BALANCE) ** 0.5))
         return int(max(1, min(-(-self.n_images // size), self.sample // _SAMPLED_PER_CELL)))
 
+    @property
+    def most_near(self) -> int:
+        """Cells of mean size that fit in a task beside each other."""
+        cell = self.group_bytes(0, -(-self.n_images // self.cells), 0, 0)
+        return max(1, min(self.cells, self.most_group_bytes // cell))
+
     def partitions(self, n_neighbors: int, n_vectors: int) -> int:
         """Return the number of partitions."""
         n_edges = _UNION * n_neighbors
