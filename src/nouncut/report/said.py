@@ -7,6 +7,7 @@ shows numbers and dates as that reader writes them.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -132,7 +133,7 @@ def attributes(found: Mapping[str, str]) -> Markup:
 
 def percent(share: float | None) -> Markup:
     """Return a share in percent; 0 % and 100 % only for exactly none and all."""
-    if share is None or share != share:
+    if share is None or not math.isfinite(share):
         return escape(say("unknown"))
     shown = say("percent", number=round(100 * share))
     if 0 < share < 0.005:
