@@ -21,7 +21,8 @@ def photographs(folder: str, most: int = 120, *, are_new: bool = False) -> None:
     """Copy some of the demo's photographs, evenly spread; a fifth of all are kept as new ones."""
     paths = [p for number, p in enumerate(demo_images().paths) if (number % 5 == 4) == are_new]
     Path(folder).mkdir(exist_ok=True)
-    for path in paths[:: max(1, len(paths) // most)][:most]:
+    for number in range(min(most, len(paths))):
+        path = paths[number * len(paths) // min(most, len(paths))]
         shutil.copy(path, Path(folder, path.name))
 
 

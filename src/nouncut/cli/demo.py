@@ -16,7 +16,7 @@ from nouncut.cli.summary import Announcement, show_run
 from nouncut.errors import InputError, printable_path
 
 # The report is headed by the name of the folder.
-_FOLDER = Path(__file__).parent / "photographs" / "birds"
+_FOLDER = Path(__file__).parent / "photographs" / "demo"
 _CREDITS = _FOLDER.with_name("CREDITS.md")
 
 
@@ -50,7 +50,7 @@ def demo(
         from nouncut.workflow import cluster_images
 
         photographs = demo_images()
-        bars.note(f"{len(photographs.paths):,} photographs of birds: {photographs.attribution}")
+        bars.note(f"{len(photographs.paths):,} photographs {photographs.attribution}")
         announcement = Announcement(bars)
         run = cluster_images(
             photographs.folder,
@@ -71,8 +71,8 @@ def demo(
 
 
 def demo_images() -> DemoImages:
-    """Return photographs of birds of many kinds."""
-    paths = sorted(_FOLDER.glob("*.jpg"))
+    """Return photographs of animals, buildings, tools and other things."""
+    paths = sorted([*_FOLDER.glob("*.jpg"), *_FOLDER.glob("*.webp")])
     if not paths:
         raise InputError(
             f"The demo's photographs are missing in {printable_path(_FOLDER)}. Install nouncut "
@@ -81,8 +81,9 @@ def demo_images() -> DemoImages:
     return DemoImages(
         _FOLDER,
         paths,
-        "Open Images V7, CC BY 2.0 (https://creativecommons.org/licenses/by/2.0/), cropped and "
-        f"resized; the photographers are named in {printable_path(_CREDITS)}",
+        "from GCompris (public domain, CC0) and Open Images V7 (CC BY 2.0, "
+        "https://creativecommons.org/licenses/by/2.0/), made smaller; the photographers are named "
+        f"in {printable_path(_CREDITS)}",
     )
 
 
