@@ -23,7 +23,8 @@ from nouncut import cluster_images
 from nouncut.cli.demo import demo_images
 from nouncut.distributed import shards
 from nouncut.distributed.client import connect
-from nouncut.distributed.encode import Model, encode_shards
+from nouncut.distributed.encode import encode_shards
+from nouncut.distributed.model import Model
 from nouncut.distributed.shards import list_shards
 from nouncut.distributed.stages import Engine
 from nouncut.distributed.storage import Storage

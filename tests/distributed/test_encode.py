@@ -12,7 +12,8 @@ import pytest
 from photographs import tar_bytes, write_parquet, write_tars
 
 from nouncut.distributed import shards
-from nouncut.distributed.encode import Model, agree_on_model, encode_shards
+from nouncut.distributed.encode import encode_shards
+from nouncut.distributed.model import Model, agree_on_model
 from nouncut.distributed.shards import list_shards, shard_name
 from nouncut.distributed.stages import Engine
 from nouncut.distributed.storage import Storage
@@ -229,7 +230,7 @@ def test_workers_agree_on_the_model(client, encoder, tmp_path, monkeypatch):
     found = agree_on_model(Engine(client, storage), "mini")
     assert found == Model("mini", encoder.fingerprint, has_semantic=True)
     # A resumed run keeps to it.
-    monkeypatch.setattr("nouncut.distributed.encode._describe_model", None)
+    monkeypatch.setattr("nouncut.distributed.model._describe_model", None)
     assert agree_on_model(Engine(client, storage), "mini") == found
 
 

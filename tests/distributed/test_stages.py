@@ -1,22 +1,16 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dask_processes import DaskProcesses
 from task_functions import die_once, double, fail_until
 
 from nouncut.distributed.client import connect
 from nouncut.distributed.stages import Engine, Task
 from nouncut.distributed.storage import Storage
 from nouncut.errors import ClusterError, InputError, ParameterError
-
-HERE = Path(__file__).parent
 
 
 def doubling(numbers, **arguments):
@@ -77,22 +71,23 @@ def test_a_task_that_keeps_failing_is_named_and_the_rest_is_kept(client, tmp_pat
     assert again.counts["doubling"].n_finished == len(before)
 
 
-def test_a_killed_scheduler_is_explained_and_nothing_is_repeated(tmp_path):
+def test_a_killed_scheduler_is_explained_and_nothing_is_repeated(tmp_path, caplog):
     tasks = doubling(range(6), seconds=0.3)
-    with DaskCluster(tmp_path) as (address, scheduler), connect(address) as client:
-        done = []
+    cluster = DaskProcesses(tmp_path)
+    with cluster as address, connect(address) as client:
 
         def progress(stage, n_done, total):
-            done.append(n_done)
             if n_done == 2:
-                scheduler.kill()
+                cluster.kill_scheduler()
 
         engine = Engine(client, Storage(str(tmp_path / "work")), progress)
         with pytest.raises(ClusterError, match=r"scheduler was lost.*resume=True"):
             engine.run("doubling", tasks, "doubling")
+    # Users read one sentence, not Dask's tracebacks.
+    assert not [record for record in caplog.records if record.name == "distributed.client"]
     before = receipts(tmp_path / "work")
     assert len(before) >= 2
-    with DaskCluster(tmp_path) as (address, _), connect(address) as client:
+    with DaskProcesses(tmp_path) as address, connect(address) as client:
         engine = Engine(client, Storage(str(tmp_path / "work")))
         assert [r["sum"] for r in engine.run("doubling", tasks)] == [6 * n for n in range(6)]
     assert engine.counts["doubling"].n_finished == len(before)
@@ -152,32 +147,3 @@ def test_storage_reads_what_it_wrote(tmp_path, url):
     assert storage.size("a/rows.npy") is None
     with pytest.raises(InputError, match=r"a/rows.npy is missing"):
         storage.read("a/rows.npy")
-
-
-class DaskCluster:
-    """A scheduler and a worker as processes of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / f"scheduler-{time.time_ns()}.json"
-
-    def __enter__(self):
-        run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-        scheduler = [*run, *options, "--scheduler-file", str(self.file)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(HERE)])}
-        self.processes = [subprocess.Popen(scheduler, stderr=subprocess.DEVNULL, env=environment)]
-        # The file is there before its content.
-        while not (self.file.exists() and self.file.read_text().endswith("}")):
-            time.sleep(0.05)
-        address = json.loads(self.file.read_text())["address"]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address]
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "120"]
-        self.processes.append(
-            subprocess.Popen([*worker, *options], stderr=subprocess.DEVNULL, env=environment)
-        )
-        return address, self.processes[0]
-
-    def __exit__(self, *_):
-        for process in self.processes:
-            process.kill()
-            process.wait()

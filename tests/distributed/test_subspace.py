@@ -8,10 +8,11 @@ from scipy.sparse import csr_array
 from task_functions import keep_product
 
 from nouncut.compute.eigen import guard_vectors, iterate_subspace, spectrum_floor, top_eigenpairs
+from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import RowGraph, lowest_eigenvalue, products
 from nouncut.distributed.stages import Engine, Flow, Task
 from nouncut.distributed.storage import Storage
-from nouncut.distributed.subspace import PartitionedSubspace, read_block
+from nouncut.distributed.subspace import PartitionedSubspace
 from nouncut.method.graphs import normalized_mean, symmetric_graphs
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster
 
 from nouncut.compute.memory import available_memory
@@ -15,6 +18,8 @@ _LOCAL = "local"
 # Of the free memory, for all workers of a local cluster together.
 _SHARE_OF_MEMORY = 0.8
 _CONNECT_SECONDS = 30
+# A busy machine takes longer than Dask's 15 seconds to replace a worker, which would be given up.
+_PATIENCE = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
 
 
 @contextmanager
@@ -41,8 +46,13 @@ def connect(
     """
     kind, _, number = scheduler.partition(":")
     if kind == _LOCAL:
-        with _local_cluster(number, memory_limit) as cluster, Client(cluster) as client:
-            _announce(client, announce)
+        with (
+            dask.config.set(_PATIENCE),
+            _local_cluster(number, memory_limit) as cluster,
+            Client(cluster) as client,
+        ):
+            if announce is not None:
+                announce(_dashboard_here(client))
             yield client
         return
     try:
@@ -52,14 +62,33 @@ def connect(
             f"No Dask scheduler answers at {scheduler} ({describe_error(error)}). Check the "
             "address, such as tcp://HOST:8786, or pass local:4 for four processes here."
         ) from error
-    with client:
-        _announce(client, announce)
+    with _quiet_client(), client:
+        if announce is not None:
+            announce(_dashboard(client))
         yield client
 
 
-def _announce(client: Client, announce: Callable[[str], object] | None) -> None:
-    if announce is not None:
-        announce(f"Dask's dashboard: {client.dashboard_link}")
+@contextmanager
+def _quiet_client() -> Iterator[None]:
+    """Keep Dask's tracebacks of lost connections from users: they get a `ClusterError`."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _dashboard(client: Client) -> str:
+    return f"Dask's dashboard: {client.dashboard_link}"
+
+
+def _dashboard_here(client: Client) -> str:
+    """Return the address of the dashboard; without Bokeh its pages are empty."""
+    if find_spec("bokeh") is None:
+        return "Dask's dashboard needs Bokeh: pip install bokeh"
+    return _dashboard(client)
 
 
 def worker_memory(client: Client) -> int:

@@ -17,9 +17,10 @@ from nouncut.distributed.choices import Choices, make_choices
 from nouncut.distributed.client import worker_memory
 from nouncut.distributed.coarsen import COARSE, count_micro_clusters, make_micro_clusters
 from nouncut.distributed.contents import Source, assemble_run
-from nouncut.distributed.encode import agree_on_model, encode_shards, encoded_shards
+from nouncut.distributed.encode import encode_shards, encoded_shards
 from nouncut.distributed.fit import FitOptions, PartitionedFit, Shards, fit_shards
 from nouncut.distributed.large import LARGEST_WHOLE, MicroClusters, assemble_large_run
+from nouncut.distributed.model import agree_on_model
 from nouncut.distributed.pictures import make_pictures
 from nouncut.distributed.plan import Plan, settle_plan
 from nouncut.distributed.result import Finished, finish_labels

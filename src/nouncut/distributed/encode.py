@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.checks import warn_user
 from nouncut.distributed.features import read_shard
+from nouncut.distributed.model import Model, load_agreed
 from nouncut.distributed.shard_readers import (
     AccessError,
     DamageError,
@@ -29,12 +28,11 @@ from nouncut.distributed.shard_readers import (
 from nouncut.distributed.shards import LISTING, Listing, rows_per_worker, shard_name
 from nouncut.distributed.stages import Engine, Result, Task
 from nouncut.distributed.storage import Options, Storage
-from nouncut.errors import ClusterError, ImageError, InputError, printable_path
+from nouncut.errors import ImageError, InputError, printable_path
 from nouncut.images.find import SkippedFile
 from nouncut.images.hashing import image_bytes_hash, image_hash
 from nouncut.images.open import DECODE_MARGIN, open_image, open_image_bytes
 from nouncut.images.read_ahead import run_ahead
-from nouncut.models.choose import load_encoder
 from nouncut.models.encoder import Encoder
 from nouncut.runs.tables import images_table
 
@@ -56,47 +54,6 @@ _FILES = (
     "rows/{:05d}.npy",
 )
 _SHOWN_ERRORS = 3
-
-
-class Model(NamedTuple):
-    """The model of a run; plain, because tasks get it as an argument."""
-
-    name: str
-    fingerprint: str
-    has_semantic: bool
-
-
-def agree_on_model(engine: Engine, name: str) -> Model:
-    """Return the model that all workers have; `name` is what `load_encoder` takes.
-
-    The client may have another runtime, which makes nearly the same features of words.
-    """
-
-    def ask() -> Result:
-        workers = engine.client.scheduler_info(n_workers=-1)["workers"]
-        asked = [
-            engine.client.submit(_describe_model, name, workers=[address], pure=False)
-            for address in workers
-        ]
-        found = {tuple(answer) for answer in engine.client.gather(asked)}
-        if len(found) > 1:
-            raise _different_models(name)
-        return Model(*found.pop())._asdict()
-
-    return Model(**engine.once("model", ask))
-
-
-def _describe_model(name: str) -> Model:
-    encoder = load_encoder(name).encoder
-    return Model(name, encoder.fingerprint, not encoder.shares_space)
-
-
-def _different_models(name: str) -> ClusterError:
-    return ClusterError(
-        f"Workers have different weights or runtimes for the model {name}, so their features would "
-        "not agree. Install the same packages on all of them, and use machines with graphics "
-        "processors or without, not both."
-    )
 
 
 class _Loaded(NamedTuple):
@@ -215,7 +172,7 @@ def encode_shard(
     shard = storage.read_json(shard_name(number))
     if span is not None:
         shard |= {"start": span[0], "stop": span[1]}
-    wanted, encoder = Model(**model), _load(model["name"], model["fingerprint"])
+    wanted, encoder = Model(**model), load_agreed(model["name"], model["fingerprint"])
     kept = Storage(cache, options) if cache else None
     key = _cache_key(shard, wanted) if kept else None
     if kept and key and (result := _copy_cached(kept, key, storage, number, wanted)):
@@ -255,17 +212,6 @@ def tar_spans(engine: Engine, listing: Listing, options: Options) -> dict[int, l
         for part in range(len(starts) - 1):
             spans[first + part] = [starts[part], starts[part + 1]]
     return spans
-
-
-@lru_cache(maxsize=1)
-def _load(name: str, fingerprint: str) -> Encoder:
-    """Load a model once per worker, and check that it is the one of the run."""
-    # One thread per task is what is wanted.
-    warnings.filterwarnings("ignore", "Inside a Dask worker", UserWarning)
-    encoder = load_encoder(name).encoder
-    if encoder.fingerprint != fingerprint:
-        raise _different_models(name)
-    return encoder
 
 
 def _encode(items: Iterator[Item], encoder: Encoder, most_rows: int) -> _Encoded:

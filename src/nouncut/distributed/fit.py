@@ -52,6 +52,8 @@ _MORE, _ATTEMPTS = 2, 3
 # Candidates per neighbour: the fewest, and the most of the first attempt.
 _FEWEST, _CANDIDATES = 2, 8
 CUT = "cut"
+# The first cell and the end of every group of every partition.
+Groups = list[list[tuple[int, int]]]
 
 
 class Shards(NamedTuple):
@@ -218,10 +220,6 @@ def group_cells(
     return groups
 
 
-# The first cell and the end of every group of every partition.
-Groups = list[list[tuple[int, int]]]
-
-
 class Search(NamedTuple):
     """Neighbours in files: the attempt that found them, edges between partitions, the recall."""
 
@@ -250,25 +248,11 @@ def _search(
             engine.run(f"near-{attempt}", [task], "finding cells")
         near = engine.storage.read(near_file(attempt))
         groups = group_cells(layout, near, sizes, n_candidates, q)
-        plain = {
-            "q": q,
-            "n_candidates": n_candidates,
-            "attempt": attempt,
-            "most_bytes": sizes.probability_bytes,
-            "coupling": coupling._asdict(),
-        }
-        tasks = [
-            Task(
-                f"{p:05d}-{g:03d}",
-                find_neighbors,
-                {"partition": p, "group": g, "first_cell": a, "last_cell": b} | plain,
-            )
-            for p, ranges in enumerate(groups)
-            for g, (a, b) in enumerate(ranges)
-        ]
-        visit = {"attempt": attempt, "coupling": coupling._asdict()}
+        plain: dict[str, Any] = {"attempt": attempt, "coupling": coupling._asdict()}
         n_parts = layout.n_partitions
-        engine.run_each(f"visits-{attempt}", n_parts, send_visitors, visit, "finding neighbours")
+        engine.run_each(f"visits-{attempt}", n_parts, send_visitors, plain, "finding neighbours")
+        plain |= {"q": q, "n_candidates": n_candidates, "most_bytes": sizes.probability_bytes}
+        tasks = _neighbor_tasks(groups, plain)
         found = engine.run(f"neighbors-{attempt}", tasks, "finding neighbours")
         offsets = _bring_home(engine, layout, groups, found, attempt)
         engine.storage.remove(f"visits-{attempt}")
@@ -282,6 +266,18 @@ def _search(
             "other, or prompts disagree about them."
         )
     return Search(attempt, offsets, recall)
+
+
+def _neighbor_tasks(groups: Groups, plain: dict[str, Any]) -> list[Task]:
+    return [
+        Task(
+            f"{p:05d}-{g:03d}",
+            find_neighbors,
+            {"partition": p, "group": g, "first_cell": a, "last_cell": b} | plain,
+        )
+        for p, ranges in enumerate(groups)
+        for g, (a, b) in enumerate(ranges)
+    ]
 
 
 def _bring_home(

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import RowGraph, exchange, read_rows, stack_rows, sum_files, take_rows
 from nouncut.distributed.stages import Flow, Result, Step, Task
 from nouncut.distributed.storage import Storage
-from nouncut.distributed.subspace import read_block
 from nouncut.method.labels import (
     MANY_ENTRIES,
     SAMPLED_PER_CLUSTER,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nouncut.compute.chebyshev import chebyshev_series
 from nouncut.compute.eigen import Eigenpairs, guard_vectors, iterate_subspace
 from nouncut.compute.sparse import with_entries
+from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import (
     RowGraph,
     State,
@@ -26,7 +27,7 @@ from nouncut.distributed.halo import (
 )
 from nouncut.distributed.stages import Flow, Result, Task
 from nouncut.distributed.storage import Storage
-from nouncut.distributed.subspace import PartitionedSubspace, read_block
+from nouncut.distributed.subspace import PartitionedSubspace
 from nouncut.distributed.union import average_part, normalize_part
 from nouncut.method.cut import RESIDUAL, rest_ceiling
 from nouncut.method.spectral_diffusion import (
