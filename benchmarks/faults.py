@@ -21,6 +21,7 @@ from _setting import print_result, setting
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "faults"))
 
+import cluster_attacks
 import disk_attacks
 import image_attacks
 import kill_attacks
@@ -60,6 +61,9 @@ def campaigns(scene: scenes.Scene) -> dict[str, tuple[int, Campaign]]:
         "removal": (1, lambda folder, n: prune_attacks.attack_by_removal(folder, scene)),
         "file-size": (30, lambda folder, n: disk_attacks.attack_by_file_size(folder, scene, n)),
         "full-disk": (30, lambda folder, n: disk_attacks.attack_by_full_disk(folder, scene, n)),
+        "workers": (1000, lambda folder, n: cluster_attacks.attack_workers(folder, n)),
+        "schedulers": (6, lambda folder, n: cluster_attacks.attack_schedulers(folder, n)),
+        "clients": (12, lambda folder, n: cluster_attacks.attack_clients(folder, n)),
         "memory": (1, lambda folder, n: memory_attacks.attack_by_address_space(folder, scene)),
     }
 
