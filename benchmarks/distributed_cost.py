@@ -66,24 +66,39 @@ def measured_costs(line: dict[str, Any]) -> dict[str, Cost]:
     return found
 
 
-def fitted_costs(lines: list[dict[str, Any]]) -> dict[str, Cost]:
-    """Return the mean costs per image of all runs, for the run that is priced.
+def scales(line: dict[str, Any]) -> dict[str, float]:
+    """Return by what the costs per image of a measured run differ from those of the priced one.
 
-    Comparing grows with the number of compared images and of features, products with the number of
-    vectors, and both with the number of prompts.
+    Comparing grows with the number of features and of prompts, products and labels with the number
+    of vectors. Without prompts there is one eigenproblem to solve, otherwise one per round.
     """
+    width = WIDTH / line["dim"]
+    vectors = vectors_of(10**7, CLUSTERS) / vectors_of(line["images"], line["clusters"])
+    return {
+        "reading and sorting": width,
+        "neighbours": width * (1 + PROMPTS) / (1 + line["prompts"]),
+        "labels and tables": vectors,
+        REST: vectors * (1 if line["prompts"] else SOLUTIONS),
+    }
+
+
+def fitted_costs(lines: list[dict[str, Any]]) -> dict[str, Cost]:
+    """Return the mean costs per image of all runs, for the run that is priced."""
     totals: dict[str, list[Cost]] = {}
     for line in lines:
-        width = line["clusters"] and vectors_of(line["images"], line["clusters"])
         for group, cost in measured_costs(line).items():
-            scale = {
-                "reading and sorting": WIDTH / line["dim"],
-                "neighbours": WIDTH / line["dim"] * (1 + PROMPTS) / (1 + line["prompts"]),
-                "labels and tables": vectors_of(10**7, CLUSTERS) / width,
-                REST: vectors_of(10**7, CLUSTERS) / width,
-            }[group]
-            totals.setdefault(group, []).append(Cost(*(scale * part for part in cost)))
+            totals.setdefault(group, []).append(Cost(*(scales(line)[group] * x for x in cost)))
     return {group: Cost(*np.mean(costs, axis=0)) for group, costs in totals.items()}
+
+
+def checked_rows(costs: dict[str, Cost], lines: list[dict[str, Any]]) -> Iterable[str]:
+    yield "| images | prompts | features | clusters | core s, measured | core s, model |"
+    yield "|---|---|---|---|---|---|"
+    for line in lines:
+        n, by = line["images"], scales(line)
+        model = sum(cost.seconds / by[group] for group, cost in costs.items()) * n
+        about = f"{n:,} | {line['prompts']} | {line['dim']} | {line['clusters']}"
+        yield f"| {about} | {line['cpu_seconds']:,.0f} | {model:,.0f} |"
 
 
 def vectors_of(n_images: int, n_clusters: int) -> int:
@@ -180,9 +195,12 @@ def main() -> None:
     parser.add_argument("runs", type=Path, help="lines of distributed_stages.py")
     args = parser.parse_args()
     lines = [json.loads(line) for line in args.runs.read_text().splitlines()]
-    largest = max(lines, key=lambda line: line["images"])
-    costs = fitted_costs([line for line in lines if line["images"] >= largest["images"] / 20])
+    # Runs without nouns do less in every comparison: they check the model.
+    with_nouns = [line for line in lines if line["prompts"]]
+    largest = max(with_nouns, key=lambda line: line["images"])
+    costs = fitted_costs(with_nouns)
     print("\n".join(cost_rows(costs)), "\n")
+    print("\n".join(checked_rows(costs, lines)), "\n")
     print("\n".join(estimate_rows(costs, largest)))
 
 

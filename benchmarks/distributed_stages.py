@@ -1,17 +1,17 @@
 """Seconds, bytes and memory of every stage on a local Dask cluster.
 
 ``python benchmarks/distributed_stages.py --images 200000 --partitions 8 --output d.jsonl`` makes
-CLIP-like images in shards, clusters them with nouns, and appends one line of JSON: per stage the
+CLIP-like images in shards, clusters them, and appends one line of JSON: per stage the
 seconds of all tasks and the bytes read and written, the peak memory of every worker (sampled), and
-with ``--compare`` the agreement with the estimator on one machine. ``--fit d.jsonl`` fits the cost
-per image of every stage to all lines of a file.
+with ``--compare`` the agreement with the estimator on one machine. With ``--folder`` the files
+stay: the same command continues an interrupted benchmark. ``distributed_cost.py`` fits a cost
+model to the lines.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import tempfile
 import threading
 import time
@@ -41,9 +41,7 @@ TAU = 0.04
 # Numbers that the data of all sizes share; a shard is made at a time.
 IMAGES_PER_FILE = 100_000
 # Stages of one kind, such as the rounds of the eigensolver, are summed.
-KINDS = (
-    *("eigen", "weigh", "labels", "visits", "neighbors", "homes", "normalize", "mean", "place"),
-)
+KINDS = ("eigen", "weigh", "labels", "visits", "neighbors", "homes", "normalize", "mean", "place")
 
 
 def make_source(folder: Path, args: argparse.Namespace) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -51,19 +49,19 @@ def make_source(folder: Path, args: argparse.Namespace) -> tuple[np.ndarray, lis
 
     All files come from one call with one seed, so that they share classes and nouns.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     made = make_clip_like(
         args.images,
         args.clusters,
         n_nouns=args.nouns,
-        n_prompts=args.prompts,
+        n_prompts=max(1, args.prompts),
         dim=args.dim,
         separation=args.separation,
         random_state=0,
     )
     for number, first in enumerate(range(0, args.images, IMAGES_PER_FILE)):
         np.save(folder / f"{number:05d}.npy", made.features[first : first + IMAGES_PER_FILE])
-    return made.labels, made.noun_features
+    return made.labels, made.noun_features[: args.prompts]
 
 
 class MemoryWatch(threading.Thread):
@@ -93,7 +91,7 @@ class MemoryWatch(threading.Thread):
 
 def run_cluster(
     folder: Path, nouns: list[np.ndarray], args: argparse.Namespace
-) -> tuple[np.ndarray, PartitionedFit, dict[str, Any]]:
+) -> tuple[np.ndarray, dict[str, Any]]:
     watch = MemoryWatch()
     with connect(f"local:{args.workers}", memory_limit=args.memory) as client:
         watch.start()
@@ -106,15 +104,16 @@ def run_cluster(
             for i, shard in enumerate(listed)
         ]
         shards = Shards([one["n_rows"] for one in engine.run("features", tasks)])
-        sizes = Sizes(args.images, args.dim, len(nouns), memory, args.workers)
+        sizes = Sizes(args.images, args.dim, max(1, len(nouns)), memory, args.workers)
         plain = {"n_images": args.images, "size": sizes.sample, "has_semantic": False}
         tasks = [
             Task(f"{i:05d}", sample_shard, {"shard": i, "start": first} | plain)
             for i, first in enumerate(shards.starts)
         ]
         engine.run("sample", tasks)
-        engine.storage.write("choices/nouns.npy", np.stack(nouns))
-        coupling = Coupling(TAU, 1.0, has_nouns=True)
+        coupling = Coupling(TAU, 1.0, has_nouns=bool(nouns))
+        if nouns:
+            engine.storage.write("choices/nouns.npy", np.stack(nouns))
         q = choose_neighbors(args.images, args.clusters)
         options = FitOptions(args.clusters, q, 0, args.partitions)
         fit = fit_shards(engine, shards, coupling, sizes, options)
@@ -136,7 +135,7 @@ def run_cluster(
         "near_cells": engine.storage.read_json("stages/cells.json")["0"]["near"],
         "weights": fit.prompts.weights.tolist(),
     }
-    return labels, fit, found
+    return labels, found
 
 
 def bytes_sent(dask_worker: Any) -> int:
@@ -176,7 +175,7 @@ def compare(
     features = np.concatenate([np.load(path) for path in sorted((folder / "source").iterdir())])
     start = time.perf_counter()
     model = NTKSpectralClustering(k, random_state=0, n_jobs=-1)
-    model.fit(features, noun_features=nouns, progress=ProgressLine())
+    model.fit(features, noun_features=nouns or None, progress=ProgressLine())
     return {
         "one_machine_seconds": time.perf_counter() - start,
         "ari": float(adjusted_rand_score(model.labels_, labels)),
@@ -184,54 +183,30 @@ def compare(
     }
 
 
-def fit_costs(lines: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Fit seconds and bytes per image to all measurements of a stage, through the origin."""
-    costs: dict[str, dict[str, float]] = {}
-    for stage in sorted({stage for line in lines for stage in line["stages"]}):
-        having = [line for line in lines if stage in line["stages"]]
-        images = np.array([line["images"] for line in having], dtype=float)
-        costs[stage] = {
-            name: float(
-                images @ [line["stages"][stage][name] for line in having] / (images @ images)
-            )
-            for name in ("seconds", "cpu", "read", "written")
-        }
-    return costs
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, default=30_000)
     parser.add_argument("--clusters", type=int, default=100)
     parser.add_argument("--nouns", type=int, default=300)
-    parser.add_argument("--prompts", type=int, default=2)
+    parser.add_argument("--prompts", type=int, default=2, help="0: by looks alone")
     parser.add_argument("--dim", type=int, default=512)
     parser.add_argument("--separation", type=float, default=0.45)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", type=lambda text: int(float(text)), default=2 * 10**9)
     parser.add_argument("--partitions", type=int)
     parser.add_argument("--compare", action="store_true")
-    parser.add_argument("--folder", type=Path, help="for the files; a temporary one by default")
+    parser.add_argument("--folder", type=Path, help="keeps the files; a temporary one by default")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--fit", type=Path, metavar="FILE")
     args = parser.parse_args()
-    if args.fit:
-        lines = [json.loads(line) for line in args.fit.read_text().splitlines()]
-        print(json.dumps(fit_costs(lines), indent=2))
-        return
-    folder = Path(tempfile.mkdtemp(dir=args.folder))
-    try:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or Path(temporary)
         truth, nouns = make_source(folder / "source", args)
-        labels, _, found = run_cluster(folder, nouns, args)
+        labels, found = run_cluster(folder, nouns, args)
         found |= {"ari_truth": float(adjusted_rand_score(truth, labels))}
         if args.compare:
             found |= compare(folder, nouns, labels, found["weights"], args.clusters)
-    finally:
-        shutil.rmtree(folder)
-    about = {
-        key: value for key, value in vars(args).items() if key not in ("folder", "output", "fit")
-    }
-    line = json.dumps(about | found | setting())
+    about = {key: value for key, value in vars(args).items() if key not in ("folder", "output")}
+    line = json.dumps(about | found | setting("dask", "distributed"))
     print(line)
     if args.output:
         with args.output.open("a") as file:
