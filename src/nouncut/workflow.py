@@ -10,12 +10,13 @@ from nouncut.compute.files import AnyPath
 from nouncut.compute.progress import Progress, silent
 from nouncut.errors import ParameterError
 from nouncut.method.choices import Solver
+from nouncut.models.noun_table import NounTable, is_noun_file
 from nouncut.runs.cluster import make_run
 from nouncut.runs.job import Job
 from nouncut.runs.output import output_directory
 from nouncut.runs.run import Run, run_directory
 from nouncut.runs.settings import Comparison, Settings, check_levels
-from nouncut.runs.sources import as_paths
+from nouncut.runs.sources import as_paths, is_feature_file
 from nouncut.runs.update import Update, UpdateOptions, cluster_again, place_new
 from nouncut.store.store import FeatureStore
 from nouncut.words.nouns import NounFilter
@@ -76,7 +77,7 @@ def cluster_images(
         persist, if any.
     model : str, default="auto"
         What `nouncut.models.choose.load_encoder` takes. For a file of features: the model that
-        made them, without which nouns cannot be used.
+        made them, or a file of noun vectors in the same space; otherwise nouns cannot be used.
     looks : str or sequence of str, optional
         Another model that compares images with each other, while `model` compares them with
         words; what `nouncut.models.choose.load_image_encoder` takes. Several count alike.
@@ -159,10 +160,13 @@ def cluster_images(
     ...     np.save(Path(folder, "clip.npy"), data.features)
     ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
     ...     run.clusters.select(["name", "size"]).to_pylist()
-    [{'name': 'group 1', 'size': 100}, {'name': 'group 2', 'size': 100},
-     {'name': 'group 3', 'size': 100}]
+    [{'name': 'group 0', 'size': 100}, {'name': 'group 1', 'size': 100},
+     {'name': 'group 2', 'size': 100}]
     """
     n_clusters, levels = _split_counts(n_clusters, levels)
+    if is_noun_file(model):
+        table = _read_nouns(model, paths, vocabulary, prompts)
+        vocabulary, prompts, compare = table.nouns, table.prompts, compare or "looks"
     settings = Settings(
         n_clusters=n_clusters,
         levels=levels,
@@ -318,10 +322,30 @@ def _absolute_models(models: str | Sequence[str] | None) -> tuple[str, ...] | No
 
 
 def _absolute_model(model: str) -> str:
-    """Return the folder of a model as an absolute path, and a name unchanged."""
-    folder = os.path.expanduser(model)
-    is_folder = model not in ("auto", "mini") and os.path.isdir(folder)
-    return os.path.abspath(folder) if is_folder else model
+    """Return the folder or file of a model as an absolute path, and a name unchanged."""
+    path = os.path.expanduser(model)
+    is_path = is_noun_file(model) or (model not in ("auto", "mini") and os.path.isdir(path))
+    return os.path.abspath(path) if is_path else model
+
+
+def _read_nouns(
+    model: str,
+    paths: AnyPath | Iterable[AnyPath],
+    vocabulary: AnyPath | Sequence[str] | None,
+    prompts: Sequence[str],
+) -> NounTable:
+    """Read noun vectors, unless something else is to take their place."""
+    if not all(map(is_feature_file, as_paths(paths))):
+        raise ParameterError(
+            "`model` is a file of noun vectors, which cannot encode images: pass a file of image "
+            "features with it."
+        )
+    if vocabulary is not None or tuple(prompts) != PROMPTS:
+        raise ParameterError(
+            "`model` is a file of noun vectors, which has nouns and prompts of its own: leave "
+            "`vocabulary` and `prompts` out."
+        )
+    return NounTable(model)
 
 
 def _read_vocabulary(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nouncut.compute.progress import Progress
-from nouncut.errors import ModelError
+from nouncut.errors import ModelError, printable_path
 from nouncut.models.checkpoints import (
     SHORT_NAMES,
     TorchFiles,
@@ -26,6 +26,7 @@ from nouncut.models.hub import (
     is_offline,
     remember_no_answer,
 )
+from nouncut.models.noun_table import NounTable, is_noun_file
 from nouncut.models.onnx_layouts import OnnxFiles
 from nouncut.models.torch_loading import has_torch
 
@@ -100,7 +101,8 @@ def load_encoder(
         "mini" is the embedded model. A short name such as "ViT-B/32", a hub id or a folder is a
         model of the CLIP family, which is downloaded if it is not on this machine. "auto" is CLIP
         ViT-B/32 if it is on this machine or the hub answers within two seconds, else the embedded
-        model; for a day after the hub did not answer it is not asked again.
+        model; for a day after the hub did not answer it is not asked again. A ``.npz`` or
+        ``.parquet`` file of nouns and their vectors compares image vectors with these nouns.
     device : str, default="auto"
         "cpu" uses ONNX Runtime where the model has an ONNX export, else torch. "cuda", "mps" or
         another device of torch uses torch. "auto" is torch if it is installed and has a graphics
@@ -130,6 +132,8 @@ def load_encoder(
     """
     if model == "mini":
         return ChosenEncoder(_load_mini(), "The embedded model was asked for.")
+    if is_noun_file(model):
+        return ChosenEncoder(NounTable(model), f"The nouns are those of {printable_path(model)}.")
     if model != "auto":
         return _load_clip(model, device, progress, f"{model} was asked for")
     return _choose(device, progress)

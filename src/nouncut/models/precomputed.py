@@ -29,22 +29,27 @@ class FeatureTable:
 def read_features(path: AnyPath) -> FeatureTable:
     """Read features from a file."""
     path = Path(path)
+    return _check_table(path, read_arrays(path))
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """Read all arrays or columns of a file, by name."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise _file_error(path, f"features must be in a {', '.join(_READERS)} file.")
+        raise file_error(path, f"features must be in a {', '.join(_READERS)} file.")
     try:
-        arrays = reader(path)
+        return reader(path)
     except InputError:
         raise
     except ImportError as error:
-        raise _file_error(path, f"{error}. Install the package with pip.") from error
+        raise file_error(path, f"{error}. Install the package with pip.") from error
     except Exception as error:  # every format has its own errors
         problem = f"cannot be read ({describe_error(error)})"
-        raise _file_error(path, f"{problem}. Check the path, or save the file again.") from error
-    return _check_table(path, arrays)
+        raise file_error(path, f"{problem}. Check the path, or save the file again.") from error
 
 
-def _file_error(path: Path, problem: str) -> InputError:
+def file_error(path: Path, problem: str) -> InputError:
+    """Return an error that names the file."""
     return InputError(f"{printable_path(path)}: {problem}")
 
 
@@ -94,7 +99,7 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 def _stack(path: Path, name: str, rows: list[Any]) -> NDArray[Any]:
     lengths = {len(row) if row is not None else 0 for row in rows}
     if len(lengths) > 1:
-        raise _file_error(
+        raise file_error(
             path,
             f"the lists in column {name!r} have different lengths ({min(lengths)} to "
             f"{max(lengths)}). Save vectors of equal length for all images.",
@@ -107,12 +112,10 @@ def _check_table(path: Path, arrays: dict[str, Any]) -> FeatureTable:
     tables = [name for name, array in arrays.items() if np.ndim(array) == 2]
     chosen = named[0] if named else tables[0] if len(tables) == 1 else None
     if chosen is None:
-        raise _file_error(
-            path, f"which of {sorted(arrays)} are the features? Name them 'features'."
-        )
+        raise file_error(path, f"which of {sorted(arrays)} are the features? Name them 'features'.")
     features = arrays[chosen]
     if features.ndim != 2 or features.dtype.kind not in "fiu" or features.size == 0:
-        raise _file_error(
+        raise file_error(
             path,
             f"{chosen!r} has shape {features.shape} and type {features.dtype}. Save features as a "
             "matrix of numbers with one row per image.",
@@ -126,7 +129,7 @@ def _find_names(path: Path, arrays: dict[str, Any], n_rows: int) -> tuple[str, .
     for name in PATH_NAMES:
         if name in arrays and np.ndim(arrays[name]) == 1:
             if len(arrays[name]) != n_rows:
-                raise _file_error(
+                raise file_error(
                     path,
                     f"{name!r} has {len(arrays[name])} names for {n_rows} rows of features. Save "
                     "one name per row.",

@@ -200,7 +200,7 @@ n_neighbors, random_state, solver, noun_filter, compare
     n_clusters: Annotated[
         int | Auto,
         Declaration(
-            label="Number of clusters",
+            label="Number of groups",
             help="Number of groups; auto finds it from the images. Several, such as 5,20,100, give "
             "groups of groups from one graph.",
             flags=("-k", "--clusters"),
@@ -230,7 +230,8 @@ n_neighbors, random_state, solver, noun_filter, compare
             label="Model",
             help="auto, mini, ViT-B/32, a hub id or a folder: see nouncut models. auto uses CLIP "
             "if its weights are on this machine or can be fetched (this uses the network), else "
-            "mini.",
+            "mini. For ready-made features: the model that made them, or a file of noun vectors "
+            "(.npz, .parquet).",
             flags=("--model",),
             check=_check_model,
         ),
