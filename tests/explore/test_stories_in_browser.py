@@ -36,7 +36,8 @@ def finished_run(tmp_path_factory) -> Run:
     store = FeatureStore(folder / "store")
     # A few more groups than kinds: some may be one, but there are no groups of groups.
     paths = [demo_images().folder / f"s{number:04}.jpg" for kind in KINDS for number in BIRDS[kind]]
-    run = cluster_images(sorted(paths), 8, output=folder / "run", store=store)
+    copy = shutil.copy(paths[0], folder / "copy.jpg")
+    run = cluster_images([*sorted(paths), copy], 8, output=folder / "run", store=store)
     for number, name in zip(run.clusters["cluster"].to_pylist()[1:4], DOGS, strict=True):
         run.rename(number, name)
     return run
@@ -323,6 +324,35 @@ def test_more_like_this_starts_with_the_picture(visit):
     seen.page.click("#like-chosen")
     seen.until("place.now().kind === 'found'")
     assert seen.page.evaluate("place.now().rows[0]") == 7
+
+
+def test_extra_copies_are_selected_and_set_aside(visit, run):
+    seen = visit()
+    page = seen.page
+    page.click("[data-place=duplicates]")
+    page.wait_for_selector("#tiles .tile[data-set='1']")
+    assert page.get_attribute("[data-place=duplicates]", "aria-current") == "true"
+    sets = page.evaluate("place.now().sets")
+    copy = [Path(path).name for path in run.paths()].index("copy.jpg")
+    assert any(copy in one for one in sets), (copy, sets)
+    n_extra = sum(len(one) - 1 for one in sets)
+    page.click(f"#place-actions >> text=/Select {n_extra} extra cop/")
+    assert sorted(page.evaluate("[...selection.rows()]")) == sorted(
+        row for one in sets for row in one[1:]
+    )
+    seen.after_edit(lambda: page.click(f"text=Set aside {n_extra}"))
+    assert page.evaluate("report.nSetAside") == n_extra
+    page.click("[data-place=all]")
+    assert page.locator("#tiles .tile[data-set]").count() == 0
+
+
+def test_words_that_the_model_does_not_know_are_said(visit):
+    page = visit().page
+    page.fill("#search", "xyzzyq")
+    page.wait_for_selector("#empty >> text=knows no word of xyzzyq")
+    assert page.inner_text("#place-title") == "“xyzzyq”"
+    page.fill("#search", "")
+    page.wait_for_selector("#empty", state="hidden")
 
 
 def test_suggestions_are_merged_kept_apart_or_asked_later(visit, run):

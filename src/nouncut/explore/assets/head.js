@@ -37,6 +37,18 @@ const head = (() => {
     return made;
   }
 
+  // All but the first of every set, to set them aside or to export them.
+  function duplicateActions(sets) {
+    const copies = sets.flatMap((set) => set.slice(1));
+    const text = say("place.duplicates.select", { n: copies.length });
+    return copies.length ? [button(text, () => selection.set(copies))] : [];
+  }
+
+  function actionsOf(now) {
+    if (now.kind === "group" && report.group(now.about.number)) return groupActions(now.about.number);
+    return now.kind === "duplicates" ? duplicateActions(now.sets) : [];
+  }
+
   function chip(number) {
     const group = report.group(number);
     const dot = element("span", { class: "dot", "data-dot": number });
@@ -49,8 +61,7 @@ const head = (() => {
   function draw(now) {
     title.textContent = now.title;
     about.textContent = facts(now);
-    const canAct = now.kind === "group" && report.group(now.about.number);
-    actions.replaceChildren(...(canAct ? groupActions(now.about.number) : []));
+    actions.replaceChildren(...actionsOf(now));
     const groups = (now.groups ?? []).filter(report.group);
     foundGroups.hidden = !groups.length;
     foundGroups.replaceChildren(...groups.map(chip));

@@ -10,6 +10,8 @@ const pictures = (() => {
   const LINES_BEYOND = 2;
   const tiles = new Map();
   let rows = [];
+  // The number of the set of duplicates that a row is in.
+  let setOf = new Map();
   let columns = 1;
   let side = 1;
   // The picture that the keyboard is at, by its place in `rows`, and where a range starts.
@@ -47,7 +49,8 @@ const pictures = (() => {
   async function sayName(tile) {
     if (tile.title) return;
     tile.title = await report.pathOf(Number(tile.dataset.row));
-    tile.setAttribute("aria-label", tile.title);
+    const { set } = tile.dataset;
+    tile.setAttribute("aria-label", set ? say("tile.set", { name: tile.title, number: set }) : tile.title);
   }
 
   function remove(tile) {
@@ -89,6 +92,10 @@ const pictures = (() => {
       tile.setAttribute("aria-selected", selection.has(rows[index]));
       tile.setAttribute("aria-setsize", rows.length);
       tile.classList.toggle("is-current", index === current);
+      const set = setOf.get(rows[index]);
+      if (set) tile.dataset.set = set;
+      else tile.removeAttribute("data-set");
+      tile.classList.toggle("is-even", set % 2 === 0);
     }
     box.classList.toggle("has-chosen", selection.rows().length > 0);
     const tile = tiles.get(current);
@@ -99,12 +106,14 @@ const pictures = (() => {
 
   function fill(now, isNew) {
     rows = now.rows;
+    setOf = new Map((now.sets ?? []).flatMap((set, number) => set.map((row) => [row, number + 1])));
     if (isNew) {
       [current, anchor] = [0, 0];
       box.scrollTop = 0;
     }
     current = Math.max(0, Math.min(current, rows.length - 1));
     empty.hidden = rows.length > 0;
+    empty.textContent = now.empty || say("place.empty");
     box.hidden = rows.length === 0;
     measure();
     draw();
@@ -222,6 +231,5 @@ const pictures = (() => {
   }).observe(box);
   selection.onChange(showState);
   place.onChange(fill);
-  empty.textContent = say("place.empty");
   return { showRow, isDragging: () => isDragging, focus: () => box.focus() };
 })();

@@ -18,7 +18,13 @@ const place = (() => {
     }),
     outliers: () => ({ title: say("place.outliers"), rows: rowsWhere(report.isOutlier) }),
     aside: () => ({ title: say("aside"), rows: report.membersOf(report.setAside) }),
-    found: ({ title, rows, groups }) => ({ title, rows, groups }),
+    duplicates: ({ sets }) => ({
+      title: say("place.duplicates.found", { n: sets.length }),
+      rows: sets.flat(),
+      sets,
+      empty: say("place.duplicates.none"),
+    }),
+    found: (found) => found,
   };
   let now = { kind: "all", ...kinds.all() };
 
@@ -52,7 +58,7 @@ const place = (() => {
     now: () => now,
     show,
     showGroup: (number) => show("group", { number }),
-    showFound: (title, rows, groups = []) => show("found", { title, rows, groups }),
+    showFound: (title, rows, { groups = [], empty = "" } = {}) => show("found", { title, rows, groups, empty }),
     onChange: (listener) => listeners.push(listener),
   };
 })();

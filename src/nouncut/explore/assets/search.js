@@ -9,8 +9,7 @@ const search = (() => {
   let timer = 0;
   let stop = null;
 
-  function title(text, { rows, nByName, problem, files }) {
-    if (problem && !files.length) return say("place.found.problem", { text, why: problem });
+  function title(text, { rows, nByName }) {
     if (!nByName) return say("place.found", { text });
     const more = rows.length - nByName;
     return say(more ? "place.found.more" : "place.found.named", { text, n: nByName, more });
@@ -28,7 +27,7 @@ const search = (() => {
       const found = await server.get("/api/search", { text, n: SIMILAR }, stop.signal);
       const named = new Set(found.files);
       const rows = [...found.files, ...found.rows.filter((row) => !named.has(row))];
-      place.showFound(title(text, found), rows, found.groups);
+      place.showFound(title(text, found), rows, { groups: found.groups, empty: found.problem });
     } catch (problem) {
       if (problem.name !== "AbortError") toast.say(problem.message);
     }
@@ -53,7 +52,7 @@ const search = (() => {
   async function duplicates() {
     try {
       const { groups } = await server.get("/api/duplicates");
-      place.showFound(say("place.duplicates.found", { n: groups.length }), groups.flat());
+      place.show("duplicates", { sets: groups });
     } catch (problem) {
       toast.say(problem.message);
     }
