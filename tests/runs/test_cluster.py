@@ -147,7 +147,7 @@ def test_features_without_a_model_are_grouped_by_looks(features, tmp_path):
     data = make_clip_like(90, 3, random_state=0)
     run = cluster_images(features(data.features), 3, output=tmp_path / "run")
     assert clustering_scores(data.labels, run.labels).acc > 0.9
-    assert run.names == ["group 1", "group 2", "group 3"]
+    assert run.names == ["group 0", "group 1", "group 2"]
     assert run.manifest["source_kind"] == "features"
     assert run.manifest["model"]["name"] is None
     assert run.images["path"].to_pylist()[:2] == ["row 0", "row 1"]

@@ -393,6 +393,26 @@ def test_history_says_what_was_done_and_undone(small_run):
         small_run.redo()
 
 
+def test_a_preview_says_what_an_edit_would_touch_and_changes_nothing(small_run):
+    small_run.rename(0, "mine")
+    before = (small_run.directory / EDITS).read_bytes()
+    first, second, third = small_run.clusters["size"].to_pylist()
+    previews = [
+        small_run.merge([0, 1, 2], preview=True),
+        small_run.split(0, parts=2, preview=True),
+        small_run.move([0, 1], "new", preview=True),
+        small_run.rename(1, "other", preview=True),
+        small_run.set_aside(3, preview=True),
+        small_run.undo(preview=True),
+    ]
+    assert [one.n_images for one in previews] == [second + third, first, 2, second, 1, first]
+    with pytest.raises(InputError, match="nothing to redo"):
+        small_run.redo(preview=True)
+    assert (small_run.directory / EDITS).read_bytes() == before
+    assert small_run.names[0] == "mine"
+    assert len(small_run.history) == 1
+
+
 def test_explanations_follow_the_edits(small_run):
     small_run.merge([0, 1])
     small_run.move(5, 2)

@@ -181,6 +181,9 @@ def test_given_names_survive_a_photo_more(cluster, draw):
     head = json.loads((again.directory / EDITS).read_text().splitlines()[0])
     assert head["run"] == again.manifest["id"]
     assert open_run(again.directory).names == again.names
+    (kept,) = again.history
+    assert kept.text == 'keep the names "My reds", "Sea \N{WATER WAVE}"'
+    assert kept.n_images == len(after["My reds"]) + len(after["Sea \N{WATER WAVE}"])
     assert describe_kept(again.manifest) == (
         "3 groups match those of the run before; 2 names that you gave were kept."
     )

@@ -142,6 +142,6 @@ def test_without_words_groups_are_numbered(vocabulary, tmp_path):
         FeatureStore(tmp_path / "store"),
     )
     assert [(one.name, one.confidence, one.guess) for one in names] == [
+        ("group 0", 0.0, False),
         ("group 1", 0.0, False),
-        ("group 2", 0.0, False),
     ]

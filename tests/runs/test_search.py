@@ -127,7 +127,7 @@ def test_an_image_of_the_run_is_most_like_itself_under_another_name(run, store, 
 def test_wrong_requests_are_explained(run, features, tmp_path):
     with pytest.raises(ParameterError, match="either `text` or `like`"):
         run.search()
-    with pytest.raises(ParameterError, match="`text` is empty"):
+    with pytest.raises(ParameterError, match="The text is empty"):
         run.search("  ")
     with pytest.raises(ParameterError, match="`n` must be a whole number"):
         run.search("dog", n=0)

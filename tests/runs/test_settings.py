@@ -140,7 +140,7 @@ def test_open_settings_are_shown_with_what_was_used():
     used = {"noun_filter": "tac", "n_clusters": 7, "compare": "looks", "tau": 0.123456}
     shown = dict(shown_settings({"settings": Settings().to_json(), "used": used}))
     assert shown["Noun filter"] == "tac (chosen automatically)"
-    assert shown["Number of clusters"] == "7 (chosen automatically)"
+    assert shown["Number of groups"] == "7 (chosen automatically)"
     assert shown["Temperature (tau)"] == "0.1235 (chosen automatically)"
     assert shown["Kinds of nouns"] == ", ".join(VISIBLE_LEXICONS)
     every = dict(shown_settings({"settings": Settings(lexicons=None).to_json()}))
@@ -153,7 +153,7 @@ def test_settings_of_version_0_1_0_are_shown():
         "n_clusters": 5,
     }
     shown = dict(shown_settings(manifest))
-    assert shown["Number of clusters"] == "5 (chosen automatically)"
+    assert shown["Number of groups"] == "5 (chosen automatically)"
     assert (shown["Vocabulary"], shown["Prompts"], shown["Seed"]) == ("calm", "{}", "3")
 
 

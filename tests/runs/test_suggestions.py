@@ -88,7 +88,7 @@ def test_runs_without_a_graph_have_no_suggestions(small_run, tmp_path):
 
 def test_classes_stay_whole_and_merged_classes_fall_apart(cluster, data):
     run = cluster(N_CLASSES)
-    with pytest.raises(InputError, match="does not fall apart"):
+    with pytest.raises(InputError, match="looks like one kind and was not divided"):
         run.split(0)
     run.merge([0, 1, 2])
     merged = np.flatnonzero(run.labels == 0)

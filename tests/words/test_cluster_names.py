@@ -146,10 +146,10 @@ def test_one_cluster_is_named_by_probability(images, name, more_words):
 
 
 def test_no_nouns_and_clusters_without_images_are_numbered():
-    assert [n.name for n in name_clusters([0, 1], np.eye(2), [], [])] == ["group 1", "group 2"]
+    assert [n.name for n in name_clusters([0, 1], np.eye(2), [], [])] == ["group 0", "group 1"]
     images = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     names = name_clusters([0, 1, 3, -1], images, ["dog", "car"], np.eye(2))
-    assert [name.name for name in names] == ["dog", "group 2", "group 3", "car"]
+    assert [name.name for name in names] == ["dog", "group 1", "group 2", "car"]
     assert names[1].confidence == 0
     assert name_clusters([], np.empty((0, 2)), ["dog"], np.eye(2)[:1]) == []
 

@@ -56,11 +56,25 @@ def test_groups_that_share_a_word_show_what_differs():
     assert [parent.name for parent in found] == [
         "bird (like jay, magpie)",
         "bird (like drake, goose)",
-        "bird (like jay, drake)",
+        "bird",
     ]
     assert {parent.synset.id for parent in found} == {synsets_of("bird")[0].id}
     # A cluster outside of the group has the word already.
     assert named([[0, 1]], ["robin", "magpie", "bird"])[0].name == "bird (robin, magpie)"
+
+
+def test_only_groups_below_may_repeat_a_word_and_show_what_differs_from_the_rest():
+    names = ["bird (like jay)", "bird (like drake)", "tench", "animal"]
+    found = named([[0, 1, 2, 3], [0, 1, 3]], names)
+    assert [parent.name for parent in found] == ["animal", "animal (like jay, drake)"]
+
+
+def test_groups_that_are_only_numbered_are_listed_last_and_whole():
+    found = named([[0, 1, 2], [0, 1]], [group_name(2), "beagle", "lemon"])
+    assert [parent.name for parent in found] == [
+        "beagle, lemon and 1 more",
+        f"beagle, {group_name(2)}",
+    ]
 
 
 @pytest.mark.parametrize("unknown", [group_name(6), "My holidays 2024 zwrtkx", "IMG_0001"])
@@ -79,7 +93,7 @@ def test_guesses_are_covered_but_never_in_the_majority():
     assert [parent.name for parent in parents] == [
         "dog",
         "like beagle, Afghan hound",
-        "like dog, beagle and 1 more",
+        "dog, like beagle and 1 more",
     ]
     lemon = cluster_senses("like lemon", guess=True)
     assert name_parents([[0, 1]], ["dog", "like lemon"], [dog, lemon])[0].synset is None

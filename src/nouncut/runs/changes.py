@@ -54,6 +54,8 @@ class Changes:
         Groups that have more or fewer images, are new, or have vanished.
     n_names_kept : int
         Number of groups that have the name that they had.
+    renamed : list of list of str
+        The names before and after of the groups that have another one.
     n_edits_kept : int
         Number of edits that still count.
     edits_dropped : list of str
@@ -76,6 +78,7 @@ class Changes:
     reclustered: bool = False
     groups: list[GroupChange] = field(default_factory=list)
     n_names_kept: int = 0
+    renamed: list[list[str]] = field(default_factory=list)
     n_edits_kept: int = 0
     edits_dropped: list[str] = field(default_factory=list)
     n_unfamiliar: int = 0
@@ -84,7 +87,14 @@ class Changes:
     why_recluster: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.n_new or self.n_gone or self.n_renamed or self.n_moved or self.groups)
+        return bool(
+            self.n_new
+            or self.n_gone
+            or self.n_renamed
+            or self.n_moved
+            or self.groups
+            or self.renamed
+        )
 
     def __str__(self) -> str:
         return "\n".join(describe_changes(self))
@@ -144,14 +154,18 @@ def compare_groups(
     left = before.names.keys() - set(counterparts.values())
     found += [GroupChange(n, before.names[n], old_sizes[n], 0) for n in sorted(left)]
     found.sort(key=lambda one: one.before - one.after)
-    was, now = before.labels[pairs[0]], after.labels[pairs[1]]
-    expected = np.array([counterparts.get(number, -2) for number in now.tolist()], dtype=np.intp)
+    earlier_labels, labels = before.labels[pairs[0]], after.labels[pairs[1]]
+    names = [
+        (before.names[old], after.names[new])
+        for new, old in sorted(counterparts.items())
+        if old in before.names and new in after.names
+    ]
+    expected = np.array([counterparts.get(number, -2) for number in labels.tolist()], dtype=np.intp)
     return {
         "groups": found,
-        "n_moved": int(np.count_nonzero(np.where(now < 0, -1, expected) != was)),
-        "n_names_kept": sum(
-            after.names.get(new) == before.names.get(old) for new, old in counterparts.items()
-        ),
+        "n_moved": int(np.count_nonzero(np.where(labels < 0, -1, expected) != earlier_labels)),
+        "n_names_kept": sum(was == now for was, now in names),
+        "renamed": [[was, now] for was, now in names if was != now],
     }
 
 
@@ -178,6 +192,9 @@ def _sentences(changes: Changes) -> Iterator[str]:
         yield f"New groups: {_listed(f'{_name(one)} ({one.after:,})' for one in new)}."
     if gone := [one for one in changes.groups if not one.after]:
         yield f"Groups that are gone: {_listed(f'{_name(one)} ({one.before:,})' for one in gone)}."
+    if changes.renamed:
+        names = (f"{_quoted(was)} is now {_quoted(now)}" for was, now in changes.renamed)
+        yield f"Other names: {_listed(names)}."
     if changes.n_moved:
         yield f"{_counted(changes.n_moved, 'is', 'are')} in another group than before."
     if changes.edits_dropped:
@@ -213,7 +230,11 @@ def _advice(changes: Changes) -> Iterator[str]:
 
 
 def _name(one: GroupChange | Proposal) -> str:
-    return f'"{printable_path(one.name)}"'
+    return _quoted(one.name)
+
+
+def _quoted(name: str) -> str:
+    return f'"{printable_path(name)}"'
 
 
 def _counted(number: int, one: str, many: str) -> str:

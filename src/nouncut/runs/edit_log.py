@@ -24,7 +24,7 @@ from nouncut.compute.files import explained_writing, sync_folder
 from nouncut.errors import InputError, OutputError, printable_path
 from nouncut.runs.checksums import DIGEST_CHARACTERS, is_link, open_inside, short_digest
 from nouncut.runs.directory import LOCK, damaged
-from nouncut.runs.edits import Edit, checked_edit, plain_edit
+from nouncut.runs.edits import Edit, checked_edit, clean_name, plain_edit
 from nouncut.runs.manifest import read_manifest
 from nouncut.runs.manifest_fields import CHECKSUM
 from nouncut.runs.renames import saved_names
@@ -142,10 +142,11 @@ def set_aside_log(directory: Path, manifest: Mapping[str, Any]) -> None:
         os.replace(path, directory / EARLIER_EDITS)
 
 
-def rename_entry(names: Mapping[int, str]) -> LoggedEdit:
-    """Return an edit that gives names, without a date."""
-    count = "1 group" if len(names) == 1 else f"{len(names):,} groups"
-    return LoggedEdit({"kind": "rename", "names": dict(names)}, "", f"rename {count}", 0)
+def rename_entry(names: Mapping[int, str], n_images: int = 0) -> LoggedEdit:
+    """Return an edit that gives names again which a person once gave, without a date."""
+    kept = ", ".join(f'"{name}"' for name in names.values())
+    text = clean_name(f"keep the name{'s' * (len(names) > 1)} {kept}")
+    return LoggedEdit({"kind": "rename", "names": dict(names)}, "", text, n_images)
 
 
 def now() -> str:

@@ -91,13 +91,15 @@ class EditVerbs:
                 vars(other)[name] = vars(run)[name]
         return other
 
-    def merge(self, clusters: Sequence[int | str]) -> PastEdit:
+    def merge(self, clusters: Sequence[int | str], *, preview: bool = False) -> PastEdit:
         """Merge clusters into one, which keeps the number and the name of the first.
 
         Parameters
         ----------
         clusters : sequence of int or str
             Numbers or names of at least two clusters.
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -120,20 +122,22 @@ class EditVerbs:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     np.save(Path(folder, "clip.npy"), data.features)
         ...     run = cluster_images(Path(folder, "clip.npy"), 3, output=Path(folder, "run"))
-        ...     run.merge([0, 2]).text
+        ...     run.merge([0, 2], preview=True).n_images, run.merge([0, 2]).text
         ...     named = run.rename(0, "both")
         ...     open_run(run.directory).names
         ...     undone = run.undo()
         ...     run.names, [edit.is_undone for edit in run.history]
-        'merge "group 3" (2; 20 images) into "group 1" (0; 20 images)'
-        ['both', 'group 2']
-        (['group 1', 'group 2'], [False, True])
+        (20, 'merge "group 2" (2; 20 images) into "group 0" (0; 20 images)')
+        ['both', 'group 1']
+        (['group 0', 'group 1'], [False, True])
         """
         from nouncut.runs.editing import plan_merge
 
-        return self._edit(plan_merge(clusters))
+        return self._edit(plan_merge(clusters), preview)
 
-    def split(self, cluster: int | str, parts: int | Literal["auto"] = "auto") -> PastEdit:
+    def split(
+        self, cluster: int | str, parts: int | Literal["auto"] = "auto", *, preview: bool = False
+    ) -> PastEdit:
         """Split a cluster by cutting its part of the graph again.
 
         Parameters
@@ -142,6 +146,8 @@ class EditVerbs:
             Its number or name. The largest part keeps both.
         parts : int or "auto", default="auto"
             Number of parts; "auto" finds one.
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -155,9 +161,15 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_split
 
-        return self._edit(plan_split(cluster, parts))
+        return self._edit(plan_split(cluster, parts), preview)
 
-    def move(self, images: AnyPath | int | Iterable[AnyPath | int], to: int | str) -> PastEdit:
+    def move(
+        self,
+        images: AnyPath | int | Iterable[AnyPath | int],
+        to: int | str,
+        *,
+        preview: bool = False,
+    ) -> PastEdit:
         """Move images to a cluster.
 
         Parameters
@@ -166,6 +178,8 @@ class EditVerbs:
             Paths or row numbers, as `explain` takes them.
         to : int or str
             Number or name of the cluster. A name that no cluster has makes a new cluster.
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -179,9 +193,9 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_move
 
-        return self._edit(plan_move(images, to))
+        return self._edit(plan_move(images, to), preview)
 
-    def rename(self, cluster: int | str, name: str) -> PastEdit:
+    def rename(self, cluster: int | str, name: str, *, preview: bool = False) -> PastEdit:
         """Give a cluster another name.
 
         Parameters
@@ -190,6 +204,8 @@ class EditVerbs:
             Its number or name.
         name : str
             The new name.
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -203,15 +219,19 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_rename
 
-        return self._edit(plan_rename({cluster: name}))
+        return self._edit(plan_rename({cluster: name}), preview)
 
-    def set_aside(self, images: AnyPath | int | Iterable[AnyPath | int]) -> PastEdit:
+    def set_aside(
+        self, images: AnyPath | int | Iterable[AnyPath | int], *, preview: bool = False
+    ) -> PastEdit:
         """Take images out of all clusters; `move` puts them back.
 
         Parameters
         ----------
         images : path or int, or iterable of them
             Paths or row numbers, as `explain` takes them.
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -225,7 +245,7 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_set_aside
 
-        return self._edit(plan_set_aside(images))
+        return self._edit(plan_set_aside(images), preview)
 
     def keep_apart(self, clusters: Sequence[int | str]) -> PastEdit:
         """Remember that two clusters are not the same, so that `suggestions` leaves them out.
@@ -249,8 +269,13 @@ class EditVerbs:
 
         return self._edit(plan_apart(clusters))
 
-    def undo(self) -> PastEdit:
+    def undo(self, *, preview: bool = False) -> PastEdit:
         """Undo the last edit that is not undone yet.
+
+        Parameters
+        ----------
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -264,10 +289,15 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_undo
 
-        return self._edit(plan_undo)
+        return self._edit(plan_undo, preview)
 
-    def redo(self) -> PastEdit:
+    def redo(self, *, preview: bool = False) -> PastEdit:
         """Do again what was undone last, unless another edit followed.
+
+        Parameters
+        ----------
+        preview : bool, default=False
+            Only say what would be done, and how many images it would touch.
 
         Returns
         -------
@@ -281,12 +311,16 @@ class EditVerbs:
         """
         from nouncut.runs.editing import plan_redo
 
-        return self._edit(plan_redo)
+        return self._edit(plan_redo, preview)
 
-    def _edit(self, plan: Plan) -> PastEdit:
+    def _edit(self, plan: Plan, preview: bool = False) -> PastEdit:
         from nouncut.runs.editing import PastEdit, edit_run
 
-        *_, done = edits = edit_run(cast("Run", self), plan)
+        run = cast("Run", self)
+        if preview:
+            planned = plan(run.with_edits(run.log.read().edits))
+            return PastEdit(planned.text, planned.n_images, planned.time, is_undone=False)
+        *_, done = edits = edit_run(run, plan)
         # The fields of a run are frozen, so that nothing else changes them.
         vars(self)["edits"] = edits
         for name in _OF_THESE_EDITS:

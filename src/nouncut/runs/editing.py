@@ -260,7 +260,7 @@ def _check_distinct(names: Mapping[int, str], new: Mapping[int, str]) -> None:
 def _free_names(groups: EditedGroups, name: str, words: Sequence[str | None]) -> list[str]:
     """Return names for parts of a group: words that no group has yet, or its name and a number."""
     taken = {fold_word(other) for other in groups.names.values()}
-    # Groups without words of their own are called "group 1", "group 2" and so on.
+    # Groups without words of their own are called "group 0", "group 1" and so on.
     name = _NUMBERED.sub(r"\1", name)
     names = []
     for word in words:

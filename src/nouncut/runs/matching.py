@@ -193,7 +193,8 @@ def carry_names(
         "edits_dropped": carried.dropped,
     }
     new = {number: name for number, name in given.items() if groups.names[number] != name}
-    edits = [*carried.kept, *([rename_entry(new)] if new else [])]
+    n_named = int(np.isin(groups.labels, list(new)).sum())
+    edits = [*carried.kept, *([rename_entry(new, n_named)] if new else [])]
     return KeptNames(
         computed,
         edits or None,

@@ -19,10 +19,12 @@ from nouncut.errors import InputError, ParameterError, printable_path
 from nouncut.models.encoder import Encoder
 from nouncut.runs.explain import find_row
 from nouncut.runs.tables import table_of
+from nouncut.words.backoff import LEAST_BITS
 from nouncut.words.parent_names import cluster_senses
 from nouncut.words.queries import Phrase, read_query
 from nouncut.words.spelling import fold_word
-from nouncut.words.wordnet import broader_synsets
+from nouncut.words.tree import information_bits
+from nouncut.words.wordnet import broader_synsets, load_wordnet, synset_rows
 
 if TYPE_CHECKING:
     from nouncut.runs.run import Run
@@ -67,7 +69,12 @@ class SearchArrays:
     def load(self) -> None:
         """Load everything, so that no search has to wait for it."""
         _ = self.looks, self.semantic
+        self._load_words()
+
+    def _load_words(self) -> None:
         self.encoder.encode_texts(["thing"])
+        # A word that is not in WordNet is looked up in other spellings as well.
+        self.encoder.unknown_texts(["qqq"])
 
     def check_texts(self) -> None:
         """Raise an `InputError` if texts cannot be compared with the images."""
@@ -122,7 +129,7 @@ class PartedSearchArrays(SearchArrays):
 
     def load(self) -> None:
         """Load the model; features stay on the disk."""
-        self.encoder.encode_texts(["thing"])
+        self._load_words()
 
     def check_texts(self) -> None:
         """Raise an `InputError` if texts cannot be compared with the images."""
@@ -219,7 +226,7 @@ class Searcher:
     def _encode(self, text: str, phrases: tuple[Phrase, ...]) -> NDArray[np.float32]:
         """Return the unit vector of a text."""
         if not text.strip():
-            raise ParameterError("`text` is empty. Say what to search for.")
+            raise ParameterError("The text is empty. Say what to search for.")
         encoder = self.run.search_arrays.encoder
         # A model of single words is asked for each noun.
         texts = [text] if encoder.shares_space or not phrases else [one.text for one in phrases]
@@ -338,6 +345,16 @@ def _duplicates_table(
 def _synsets_above(name: str, gloss: str) -> frozenset[str]:
     """Return the ids of the synsets at or above the name of a cluster."""
     return frozenset(broader_synsets(cluster_senses(name, gloss).synsets))
+
+
+def family_words(name: str, gloss: str) -> tuple[str, ...]:
+    """Return the words at or above the name of a cluster that say something: "dog", "animal"."""
+    ids = list(_synsets_above(name, gloss))
+    if not ids:
+        return ()
+    table, telling = load_wordnet(), information_bits()[synset_rows(ids)] >= LEAST_BITS
+    synsets = (table[id_] for id_, tells in zip(ids, telling, strict=True) if tells)
+    return tuple(sorted({fold_word(word) for synset in synsets for word in synset.words}))
 
 
 def check_count(n: int | None) -> None:

@@ -44,8 +44,8 @@ def divide_rows(
     found = _parts(divide(_inside(graph, rows), limit))
     if len(found) < 2:
         raise InputError(
-            "The group does not fall apart: its parts are linked more strongly than groups of this "
-            "run are. Set `parts` to a number of parts to split it anyway."
+            "The group looks like one kind and was not divided: its parts are linked more strongly "
+            "than the groups of this run are. Set `parts` to a number of parts to split it anyway."
         )
     return found
 

@@ -28,7 +28,7 @@ _LEAST_OF_RARE = 0.95
 _RARE_LEXICONS = frozenset({"person", "event"})
 # A word for more than one in 2^4 nouns says nothing: "object", "artifact", "matter". "Animal" and
 # "plant" have 4.4 and 4.2 bits.
-_LEAST_BITS = 4.0
+LEAST_BITS = 4.0
 # Words such as "church" are used for a synset even if it is their second sense.
 _LAST_RANK = 2
 _SMALLEST = 1e-6
@@ -207,4 +207,4 @@ def _least(synsets: Sequence[Synset | None], bits: NDArray[Any]) -> NDArray[np.f
         dtype=bool,
     )
     least = np.where(is_rare, _LEAST_OF_RARE, LEAST_PROBABILITY)
-    return np.where(bits < _LEAST_BITS, np.inf, least)
+    return np.where(bits < LEAST_BITS, np.inf, least)

@@ -100,7 +100,7 @@ def name_clusters(
     -------
     list of ClusterName
         One for each label from 0 to the largest. A cluster that no noun distinguishes is called
-        "group 1", "group 2" and so on.
+        "group 0", "group 1" and so on.
 
     Examples
     --------
@@ -216,8 +216,8 @@ def _more_words(
 
 
 def group_name(cluster: int) -> str:
-    """Return what a cluster is called that has no name."""
-    return f"group {cluster + 1}"
+    """Return the name of a cluster that no word describes: its number."""
+    return f"group {cluster}"
 
 
 def numbered(name: str, taken: Collection[str]) -> str:

@@ -99,13 +99,17 @@ def name_parents(
     words = [tree.words[node] if node >= 0 else "" for node in chosen]
     found, taken = [], set[str]()
     for place, (group, word) in enumerate(zip(groups, words, strict=True)):
-        rivals = [other for other, same in enumerate(words) if same == word and other != place]
         outside = {fold_word(name) for c, name in enumerate(names) if c not in group}
+        # Groups below have the word as well, but nothing that this one lacks.
+        rivals = [
+            rest
+            for other, same in zip(groups, words, strict=True)
+            if same == word and (rest := [cluster for cluster in other if cluster not in group])
+        ]
         if not word:
             shown = _listed(group, names)
         elif rivals or fold_word(word) in outside:
-            apart = [groups[other] for other in rivals if not set(group) & set(groups[other])]
-            shown = _told_apart(word, group, apart, names)
+            shown = _told_apart(word, group, rivals, names)
         else:
             shown = word
         shown = numbered(shown, taken) if fold_word(shown) in taken else shown
@@ -164,16 +168,20 @@ def _words(name: str) -> list[str]:
 
 def _without_number(name: str) -> str:
     """Return a name without the number that distinguishes it from an equal one."""
-    return _NUMBER.sub("", name) or name
+    return name if _UNNAMED.fullmatch(name) else _NUMBER.sub("", name) or name
 
 
 def _listed(group: Sequence[int], names: Sequence[str]) -> str:
-    words = list(dict.fromkeys(_words(names[cluster])[0] for cluster in group))
+    # Numbers come last: they say less than any word.
+    known = sorted((names[cluster] for cluster in group), key=lambda n: bool(_UNNAMED.fullmatch(n)))
+    words = list(dict.fromkeys(_words(name)[0] for name in known))
     more = len(words) - _LISTED
     return _enumerated(words[:_LISTED], group, names) + (f" and {more} more" if more > 0 else "")
 
 
 def _enumerated(words: Sequence[str], group: Sequence[int], names: Sequence[str]) -> str:
-    """Join words; "like" comes first if one of them is only what a cluster looks like."""
-    sure = {_without_number(names[cluster]) for cluster in group}
-    return ("" if sure.issuperset(words) else _LIKE) + ", ".join(words)
+    """Join words; those that say only what a cluster looks like come last, after "like"."""
+    named = {_without_number(names[cluster]) for cluster in group}
+    sure = [word for word in words if word in named]
+    guesses = [word for word in words if word not in named]
+    return ", ".join([*sure, _LIKE + ", ".join(guesses)] if guesses else sure)
