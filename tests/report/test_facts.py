@@ -14,7 +14,7 @@ def test_the_verdict_follows_the_confidence(confidence, verdict):
 
 
 def test_a_given_number_is_not_an_estimate():
-    assert describe_count({"n_clusters": 1}).explanation.startswith("1 cluster was asked for")
+    assert describe_count({"n_clusters": 1}).explanation.startswith("1 group was asked for")
 
 
 def test_the_embedded_model_is_not_passed_off_as_clip():
@@ -39,7 +39,7 @@ def test_trust_that_was_not_judged_is_not_mentioned():
 
 def test_settings_show_what_was_chosen(small_run):
     settings = dict(describe_settings(small_run.manifest))
-    assert settings["Number of clusters"] == "3 (chosen automatically)"
+    assert settings["Number of groups"] == "3 (chosen automatically)"
     assert settings["Noun filter"] == "tac (chosen automatically)"
     assert settings["Images compared by"] == "looks (chosen automatically)"
     assert (

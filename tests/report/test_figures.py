@@ -102,7 +102,7 @@ def test_many_images_share_cells(write_run, tmp_path, monkeypatch):
         assert (one.strength[4:, :4] == 0).all()
         assert (one.strength[:4, :4] > 0).any()
     shares = [shape.text for shape in drawing.shapes if isinstance(shape, Text)]
-    assert shares.count("100% within clusters") == 2
+    assert shares.count("100% within groups") == 2
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_chosen_numbers_are_marked(make_run, tmp_path):
     assert "K = 3" in texts(figure.svg)
     assert "steep fall after the first 3" in figure.caption
     count = by_name(run)["cluster-count"]
-    assert texts(count.svg)[1::2] == ["2 clusters", "3 clusters"]
+    assert texts(count.svg)[1::2] == ["2 groups", "3 groups"]
 
 
 def test_figures_are_saved(small_run, tmp_path):

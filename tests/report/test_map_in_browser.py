@@ -182,7 +182,7 @@ def test_the_map_works_with_the_keyboard(visit):
     seen = visit()
     page = seen.page
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the clusters"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the groups"
     page.focus("#map-canvas")
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#map-card:not([hidden])")

@@ -31,14 +31,14 @@ def test_slash_searches_names_words_and_files(seen):
     page.keyboard.press("/")
     page.keyboard.type("OCEAN")
     seen.until("document.getElementById('search-status').textContent !== ''")
-    assert page.inner_text("#search-status") == "Found: 1 cluster and 0 file names"
+    assert page.inner_text("#search-status") == "Found: 1 group and 0 file names"
     assert [box.get_attribute("id") for box in page.locator(".cluster:visible").all()] == [
         "cluster-2"
     ]
     page.fill("#search", "<SCRIPT>alert(1)")
     page.wait_for_selector("#found-strip .tile")
     assert page.locator("#found-strip .tile").count() == 1
-    assert "0 clusters and 1 file name" in page.inner_text("#search-status")
+    assert "0 groups and 1 file name" in page.inner_text("#search-status")
     page.keyboard.press("Escape")
     seen.until("document.getElementById('search-status').textContent === ''")
     assert page.locator(".cluster:visible").count() == 3
@@ -269,9 +269,14 @@ def test_a_page_of_edited_groups(visit, coloured_run, tmp_path):
     assert page.locator("#cluster-3-all .tile").count() == 2
     page.fill("#search", "lakes")
     seen.until("document.getElementById('search-status').textContent !== ''")
-    assert page.inner_text("#search-status").startswith("Found: 1 cluster ")
+    assert page.inner_text("#search-status").startswith("Found: 1 group ")
+    # Kinds of a thing are found by its word.
+    for text, n_clusters in (("waters", 1), ("atewater", 0), ("body of water", 1)):
+        page.fill("#search", text)
+        expected = f"Found: {n_clusters} group"
+        seen.until(f"document.getElementById('search-status').textContent.startsWith('{expected}')")
     page.fill("#search", "set aside")
-    seen.until("document.getElementById('search-status').textContent.includes('0 clusters')")
+    seen.until("document.getElementById('search-status').textContent.includes('0 groups')")
     page.fill("#search", "")
     page.evaluate("lightbox.open([5, 3], 0)")
     assert "none: set aside" in page.inner_text(".lightbox-facts")

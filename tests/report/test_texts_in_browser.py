@@ -35,7 +35,7 @@ def test_a_german_reader_sees_german(visit, coloured_run):
     assert page.evaluate("document.title") == "photos · nouncut"
     page.evaluate("selection.set([1]), rename.set(1, '<b>x</b>'), lightbox.open([0, 87], 1)")
     assert not only_english() & set(page.evaluate(READ_OR_HEARD))
-    assert page.text_content(".lead >> nth=0").startswith("90 Bilder, 3 Cluster, ")
+    assert page.text_content(".lead >> nth=0").startswith("90 Bilder, 3 Gruppen, ")
     assert re.search(r"\d+\. [A-Z]\w+ \d{4} um \d\d:\d\d$", page.text_content(".overview time"))
     assert "die 1.000 Klassen von ImageNet" in page.text_content("#model")
     assert page.get_attribute("[data-rename='0']", "aria-label") == (
@@ -45,7 +45,7 @@ def test_a_german_reader_sees_german(visit, coloured_run):
     assert page.text_content("#selection-count") == "1 Bild ausgewählt"
     assert page.text_content("[data-all='0'] .all-verb") == "Alle 30 zeigen"
     assert page.text_content(".lightbox-count") == "2 von 2"
-    assert "passt in keinen Cluster gut" in page.text_content(".lightbox-facts")
+    assert "passt in keine Gruppe gut" in page.text_content(".lightbox-facts")
     assert page.locator("main b, main i").count() == 0
     page.keyboard.press("Escape")
     for width in (320, 390, 1280):
@@ -75,6 +75,6 @@ def test_without_scripts_the_page_is_english(browser, coloured_run):
     context = browser.new_context(locale="de-DE", java_script_enabled=False)
     page = context.new_page()
     page.goto(coloured_run.report.as_uri())
-    assert page.inner_text(".lead >> nth=0").startswith("90 images in 3 clusters, ")
+    assert page.inner_text(".lead >> nth=0").startswith("90 images in 3 groups, ")
     assert "it knows the 1,000 classes of ImageNet" in page.inner_text("#model")
     context.close()

@@ -26,7 +26,7 @@ def test_the_report_is_where_the_run_says(small_run, read_page):
     path = write_report(small_run)
     assert path == small_run.report == small_run.directory / "report.html"
     page = read_page(path)
-    assert "24 images in 3 clusters" in page.text
+    assert "24 images in 3 groups" in page.text
     assert "Quite sure" in page.text
     assert "comes with nouncut" in page.text
     assert "nouncut predict" in page.text
@@ -87,7 +87,7 @@ def test_nothing_is_loaded_and_only_our_own_script_may_run(small_run, read_page)
 def test_a_run_of_features_shows_no_images(make_run, tmp_path, read_page):
     run = make_run(tmp_path / "run", source_kind="features")
     page = read_page(write_report(run))
-    assert "24 rows in 3 clusters" in page.text
+    assert "24 rows in 3 groups" in page.text
     assert "row 17" in page.text
     assert images(page) == []
     assert not (run.directory / "report-thumbnails").exists()

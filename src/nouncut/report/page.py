@@ -34,6 +34,7 @@ from nouncut.report.shown_images import (
 )
 from nouncut.runs.changes import describe_changes, read_changes
 from nouncut.runs.run import Run
+from nouncut.runs.search import family_words
 from nouncut.runs.tree import TreeNode
 
 _MAX_OUTLIERS = 48
@@ -50,6 +51,8 @@ class ClusterSection:
     number: int
     name: str
     more_words: tuple[str, ...]
+    # Words at or above the name in WordNet, for the search.
+    family: tuple[str, ...]
     gloss: str
     name_confidence: float | None
     is_guess: bool
@@ -186,6 +189,7 @@ def _section(
         number=cluster["cluster"],
         name=cluster["name"] or "",
         more_words=tuple(cluster["more_words"] or ()),
+        family=_family(cluster),
         gloss=cluster["gloss"] or "",
         # A group that is only numbered has no name to be sure of.
         name_confidence=cluster["name_confidence"] or None,
@@ -197,6 +201,12 @@ def _section(
         exemplars=exemplars,
         borderline=distinct_images(_with_second_choice(unsure, exemplars), plan.n_borderline),
     )
+
+
+def _family(cluster: dict[str, Any]) -> tuple[str, ...]:
+    if cluster["guess"]:
+        return ()
+    return family_words(cluster["name"] or "", cluster["gloss"] or "")
 
 
 def _with_second_choice(

@@ -5,6 +5,7 @@ const search = (() => {
   const input = document.getElementById("search");
   const listeners = [];
   let clusterTexts = null;
+  let families = null;
   let fileTexts = null;
   // The clusters and rows found; null without a search.
   let found = null;
@@ -16,6 +17,16 @@ const search = (() => {
     });
   }
 
+  // The names' families in WordNet: a dog is found by its breed, and by "animal". They never change.
+  function textsOfFamilies() {
+    return report.names.map((_, number) => {
+      const section = document.getElementById(`cluster-${number}`);
+      return section ? ` ${format.searchable(section.dataset.family)}` : "";
+    });
+  }
+
+  const singular = (text) => text.replace(/(?<=[sxz]|[cs]h)es$|(?<![su])s$/, "");
+
   function textsOfFiles() {
     return Array.from({ length: report.nImages }, (_, row) => format.searchable(report.path(row)));
   }
@@ -24,9 +35,13 @@ const search = (() => {
     const wanted = format.searchable(input.value.trim());
     if (wanted) {
       clusterTexts ??= textsOfClusters();
+      families ??= textsOfFamilies();
       fileTexts ??= textsOfFiles();
       const clusters = new Set();
-      clusterTexts.forEach((text, number) => { if (text.includes(wanted)) clusters.add(number); });
+      const kind = ` ${singular(wanted)}`;
+      clusterTexts.forEach((text, number) => {
+        if (text.includes(wanted) || families[number].includes(kind)) clusters.add(number);
+      });
       const files = [];
       fileTexts.forEach((text, row) => { if (text.includes(wanted)) files.push(row); });
       found = { clusters, files, shownFiles: files.slice(0, MAX_SHOWN), mask: maskOf(clusters, files) };
