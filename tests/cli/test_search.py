@@ -46,7 +46,7 @@ def test_duplicates(nouncut, tiny_clip, words, draw, tmp_path):
     options = ("--model", tiny_clip, "--vocabulary", words, "--compare", "looks")
     nouncut("cluster", "photos", "-k", 2, *options, "-o", "run")
     ended = nouncut("search", "run", "--duplicates", "--threshold", 1)
-    assert "2 images in 1 groups of duplicates." in ended.out
+    assert "2 images in 1 group of duplicates." in ended.out
     assert ended.out.count("same file") == 2
     found = nouncut("search", "run", "--duplicates", "--threshold", 1, "--json").json
     assert {one["path"].rsplit("/")[-1] for one in found} == {"3.png", "again.png"}

@@ -149,6 +149,7 @@ def _show_preview(result: ExportResult) -> None:
     kept = f", {result.n_kept:,} images are there already" if result.n_kept else ""
     removed = f", {result.n_removed:,} old files would be removed" if result.n_removed else ""
     console.print(
-        f"{result.n_files:,} files would be written{kept}{removed}: {printable_path(result.path)}. "
+        f"{result.n_files:,} file{'s' * (result.n_files != 1)} would be written{kept}{removed}: "
+        f"{printable_path(result.path)}. "
         "Nothing was done."
     )

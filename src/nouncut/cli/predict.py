@@ -76,6 +76,7 @@ def _show(found: Prediction, output: Path | None) -> None:
     if n_images > _SHOWN:
         console.print(f"... and {n_images - _SHOWN:,} more: see them all with --output or --json")
     console.print()
-    console.print(f"{n_images:,} images; {n_unseen:,} of a kind that the run has not seen.")
+    images = "1 image" if n_images == 1 else f"{n_images:,} images"
+    console.print(f"{images}; {n_unseen:,} of a kind that the run has not seen.")
     if output is not None:
         console.print(f"Table: {printable_path(output)}")

@@ -128,6 +128,8 @@ def _show(found: pa.Table, output: Path | None, duplicates: bool) -> None:
         console.print(f"... and {n_more:,} more: see them all with --output or --json")
     if duplicates:
         n_groups = len(set(found["group"].to_pylist()))
-        console.print(f"{len(found):,} images in {n_groups:,} groups of duplicates.")
+        groups = "1 group" if n_groups == 1 else f"{n_groups:,} groups"
+        found_any = f"{len(found):,} images in {groups} of duplicates."
+        console.print(found_any if n_groups else "There are no duplicates.")
     if output is not None:
         console.print(f"Table: {printable_path(output)}")
