@@ -43,8 +43,8 @@ def explorer(run: Path) -> Iterator[str]:
 
 
 def find(page: Page) -> None:
-    """Search for dogs."""
-    page.fill("#search", "dog")
+    """Search for birds."""
+    page.fill("#search", "bird")
     page.wait_for_selector("#found-groups .chip")
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from nouncut.runs.tables import SCHEMAS
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts" / "website"))
 
 from blocks import CODE, DATA, find_blocks, with_outputs, without_blocks  # noqa: E402
 from command_pages import commands, describe_commands, option_names  # noqa: E402
-from run_page import run_bash, run_python, tidy  # noqa: E402
+from run_page import HOME, run_bash, run_python, tidy, with_short_paths  # noqa: E402
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS]
@@ -101,6 +103,13 @@ def test_pages_are_in_the_navigation():
     assert sorted({*listed} - made) == [page.name for page in DOCS]
 
 
+def test_all_columns_of_a_run_are_described():
+    text = (ROOT / "docs" / "run-directory.md").read_text("utf-8")
+    for name, schema in SCHEMAS.items():
+        table = text[text.index(f"| `{name}.parquet` | one row") :].split("\n\n", 1)[0]
+        assert {*schema.names} <= {*re.findall(r"`(\w+)`", table)}, name
+
+
 def test_a_block_is_followed_by_what_it_prints():
     page = "```python\n1 + 1\n```\n\n<!-- not run: no\n-->\n<!-- run\nprint(3)\n-->\n"
     blocks = [block for block in find_blocks(page) if block.runs]
@@ -127,6 +136,18 @@ def test_outputs_do_not_depend_on_how_slow_the_machine_was():
     slow = "encoding images: 8 of 120 files, 6 s, about 1 min 18 s left\ncounting groups: 2 s\n"
     rest = "120 images in 6 groups.\nReport: nouncut-runs/a/report.html"
     assert tidy(f"\n{slow}{rest}  \n") == rest
+
+
+def test_columns_stay_aligned_when_paths_get_shorter():
+    folder = "/somewhere/far/away"
+    rows = [("image", "group"), (f"{folder}/1.jpg", "cat"), (f"{folder}/12.jpg", "dog")]
+    printed = "".join(f"{path:30}  {group}\n" for path, group in rows) + "2 images.\n"
+    width = 30 - len(folder) + len(HOME)
+    expected = "".join(f"{path.replace(folder, HOME):{width}}  {group}\n" for path, group in rows)
+    assert with_short_paths(printed, folder) == expected + "2 images.\n"
+    assert (
+        with_short_paths(f"Report: {folder}/report.html", folder) == f"Report: {HOME}/report.html"
+    )
 
 
 def test_every_command_is_described():

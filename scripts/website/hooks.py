@@ -110,13 +110,14 @@ def run_page(page: Path) -> None:
 
 def digest(page: Path) -> str:
     """Return a hash of all that the outputs of a page depend on."""
-    ours = [
-        HERE / name for name in ("blocks.py", "run_page.py", "site_images.py", "site_pictures.py")
-    ]
-    sources = [*sorted((ROOT / "src").rglob("*.py")), *ours]
+    ours = [HERE / "blocks.py", HERE / "run_page.py", *sorted(HERE.glob("site_*.py"))]
+    # With the photographs of the demo and other data.
+    sources = [path for path in sorted((ROOT / "src").rglob("*")) if path.is_file()]
     code = "".join(block.code for block in find_blocks(page.read_text("utf-8")) if block.runs)
-    parts = [code.encode(), *(path.read_bytes() for path in sources)]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+    total = hashlib.sha256(code.encode())
+    for path in (path for path in [*sources, *ours] if path.suffix != ".pyc"):
+        total.update(path.name.encode() + path.read_bytes())
+    return total.hexdigest()
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

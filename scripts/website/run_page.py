@@ -56,7 +56,21 @@ def run_block(block: Block, variables: dict[str, Any]) -> str:
         printed = run_bash(block.code)
     else:
         printed = run_python(block.code, variables, shows_value=not block.is_hidden)
-    return tidy(printed.replace(os.getcwd(), HOME))
+    return tidy(with_short_paths(printed, os.getcwd()))
+
+
+def with_short_paths(printed: str, folder: str) -> str:
+    """Return an output that was printed in another folder; the columns of tables stay aligned."""
+    n_shorter = len(folder) - len(HOME)
+    if n_shorter <= 0 or not re.search(re.escape(folder) + r"\S*  ", printed):
+        return printed.replace(folder, HOME)
+    # The heading above a column of paths is as wide as the longest of them.
+    gap = re.compile(f" {{{n_shorter}}}(?=  )")
+    lines = printed.splitlines(keepends=True)
+    return "".join(
+        line.replace(folder, HOME) if folder in line else gap.sub("", line, count=1)
+        for line in lines
+    )
 
 
 def tidy(printed: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ from PIL import Image, ImageOps
 
 import nouncut
 from nouncut.cli.demo import demo_images
+from run_page import run_bash
 
 # The site takes all files in this folder.
 SHOWN = Path("shown")
@@ -47,6 +49,12 @@ def show_report(run: str, name: str) -> None:
     address = f"{Path.cwd().name}/{name}.html"
     print(f'<iframe class="report" src="{address}" title="Report: {name}" loading="lazy"></iframe>')
     print(f"\n[Open this report on a page of its own]({address}){{ .md-button }}")
+
+
+def show_command(*words: object) -> None:
+    """Run a command that depends on the results above, and print it with what it says."""
+    command = shlex.join(map(str, words))
+    print(f"```bash\n{command}\n```\n\n``` {{ .text .output }}\n{run_bash(command).strip()}\n```")
 
 
 def show_credits() -> None:

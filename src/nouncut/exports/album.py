@@ -169,6 +169,7 @@ def _write_pictures(
         return about, [*encoded, encode_thumbnail(picture, _THUMBNAIL_SIDE)]
 
     found: dict[int, Picture] = {}
+    known = {name for name in set(names.values()) if all(map(made.is_ours, _picture_files([name])))}
     n_kept = 0
     rows = list(names)
     for start in range(0, len(rows), _BATCH):
@@ -178,7 +179,8 @@ def _write_pictures(
                 problems.append(str(result))
                 continue
             found[row], encoded = result
-            n_kept += not encoded
+            # A copy of a picture that was just written is new as well.
+            n_kept += not encoded and names[row] in known
             for folder, content in zip(_FOLDERS, encoded, strict=False):
                 _write(made, f"{folder}/{names[row]}", content)
     return found, n_kept
