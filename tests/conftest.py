@@ -8,7 +8,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Threads that wait must not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Every process that a test starts would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Dask samples what its workers do a hundred times a second.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "1s")
 
+import gc
 import runpy
 import shutil
 import subprocess
@@ -106,6 +112,12 @@ def pytest_collection_modifyitems(items):
     tests = Path(__file__).parent
     ranks = {tests / name: rank for rank, name in enumerate(LONG)}
     items.sort(key=lambda item: ranks.get(item.path, len(LONG)))
+
+
+def pytest_collection_finish():
+    """Keep modules and collected tests out of garbage collections, which take half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,12 @@ import runpy
 import signal
 import sys
 from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
+PACKAGES = ("cli", "runs", "method", "layout", "report", "exports", "explore", "words")
 LIBRARIES = (
-    "nouncut.cli",
     "nouncut.workflow",
-    "nouncut.exports.registry",
-    "nouncut.report.write",
     "nouncut.models.onnx_clip",
     "nouncut.models.torch_clip",
     "nouncut.models.mini",
@@ -29,12 +28,23 @@ LIBRARIES = (
 
 
 def load_libraries() -> None:
-    """Import what is slow to import, and read WordNet."""
+    """Import what is slow to import, read WordNet, and compile the templates of the report."""
     for name in LIBRARIES:
         import_module(name)
+    for package in PACKAGES:
+        own = import_module(f"nouncut.{package}")
+        for found in walk_packages(own.__path__, f"{own.__name__}."):
+            import_module(found.name)
+    from PIL import Image
+
+    from nouncut.report.render import make_environment
     from nouncut.words.readability import mentions
     from nouncut.words.wordnet import synsets_of
 
+    Image.init()
+    environment = make_environment("nouncut.report")
+    for name in environment.list_templates():
+        environment.get_template(name)
     mentions()
     synsets_of("cat")
 

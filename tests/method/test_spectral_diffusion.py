@@ -16,7 +16,7 @@ from nouncut.method.diffusion import DiffusionOptions, diffused
 from nouncut.method.exact_diffusion import exact_diffusion
 from nouncut.method.graphs import mean_graph
 from nouncut.method.labels import assign_labels
-from nouncut.method.spectral_diffusion import spectral_diffusion
+from nouncut.method.spectral_diffusion import random_probes, spectral_diffusion
 from nouncut.paper.synthetic import make_clip_like
 
 # More than 400 images, below which the whole spectrum is known and nothing is estimated.
@@ -94,14 +94,31 @@ def test_estimated_losses_are_those_of_the_diffused_mean_graph(neighbors, prompt
 def test_estimates_are_unbiased(prompt_graphs):
     graphs = prompt_graphs(make_clip_like(420, 5, n_prompts=2, random_state=1))
     expected = dense_losses(graphs, np.full(2, 0.5), mu=0.1)
+    rng = np.random.default_rng(0)
+    # The number of an image decides about its probes.
+    orders = [rng.permutation(420) for _ in range(30)]
     estimates = np.array(
         [
-            spectral_diffusion(graphs, 5, ONE_STEP, n_probes=8, random_state=seed)[1].losses
-            for seed in range(30)
+            spectral_diffusion(
+                [graph[order][:, order] for graph in graphs], 5, ONE_STEP, random_state=0
+            )[1].losses
+            for order in orders
         ]
     )
     standard_error = estimates.std(axis=0) / np.sqrt(len(estimates))
     assert np.all(np.abs(estimates.mean(axis=0) - expected) < 4 * standard_error + 1e-4)
+
+
+def test_probes_are_independent_signs():
+    probes = random_probes(np.arange(40_000))
+    assert set(np.unique(probes)) == {-1.0, 1.0}
+    # Sums of 40,000 independent signs have a standard deviation of 200.
+    overlaps = probes.T @ probes - 40_000 * np.eye(probes.shape[1])
+    assert np.abs(overlaps).max() < 5 * 200
+    assert np.abs(probes.sum(axis=0)).max() < 4 * 200
+    assert np.abs(np.sum(probes[1:] * probes[:-1], axis=0)).max() < 4 * 200
+    some = np.array([39_999, 7, 123])
+    assert np.array_equal(random_probes(some), probes[some])
 
 
 def test_the_objective_does_not_rise(small_data, prompt_graphs):

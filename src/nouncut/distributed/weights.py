@@ -39,6 +39,7 @@ from nouncut.method.spectral_diffusion import (
     SplitRows,
     difference_sums,
     probe_sums,
+    random_probes,
 )
 
 STACK = "stack"
@@ -112,9 +113,8 @@ class PartitionedProblem:
         """Apply the functions of the diffusion to probes outside of the leading vectors' span."""
         assert self.space is not None
         graph, engine = self._graph, self._graph.engine
-        plain = {"vectors": vectors, "seed": self._seed, "starts": graph.starts}
-        own = plain | {"name": name}
-        engine.run_each(f"{name}-probes", graph.n_partitions, project_probes, own)
+        plain = {"name": name, "vectors": vectors}
+        engine.run_each(f"{name}-probes", graph.n_partitions, project_probes, plain)
         engine.once(f"{name}-shares", lambda: self._add_shares(name))
         pairs = Eigenpairs(self.values, np.empty(0))
         interval = self.space.lowest, rest_ceiling(pairs, self._k)
@@ -122,8 +122,7 @@ class PartitionedProblem:
         series, interval = chebyshev_series((functions.smooth, functions.twice), interval, rounding)
         flow = Flow()
         blocks = [
-            graph.load(flow, read_probes, partition=p, name=name, **plain)
-            for p in range(graph.n_partitions)
+            graph.load(flow, read_probes, partition=p, **plain) for p in range(graph.n_partitions)
         ]
         states = chebyshev_states(flow, self._mean, blocks, interval, series)
         tasks = [
@@ -217,40 +216,22 @@ def leading_vectors(
     return found, space
 
 
-def project_probes(
-    storage: Storage,
-    partition: int,
-    name: str,
-    vectors: dict[str, Any],
-    seed: int,
-    starts: list[int],
-) -> Result:
+def project_probes(storage: Storage, partition: int, name: str, vectors: dict[str, Any]) -> Result:
     """Write the products of the leading vectors with random probes."""
     own = read_block(storage, partition, {"columns": []}, vectors)
-    probes = _draw_probes(partition, seed, starts)
+    probes = random_probes(storage.read(f"nodes/{partition:05d}/rows.npy"))
     storage.write(f"{name}/shares-{partition:05d}.npy", own.T.astype(np.float64) @ probes)
     return {}
 
 
 def read_probes(
-    storage: Storage,
-    partition: int,
-    name: str,
-    vectors: dict[str, Any],
-    seed: int,
-    starts: list[int],
+    storage: Storage, partition: int, name: str, vectors: dict[str, Any]
 ) -> NDArray[np.float32]:
     """Return random probes outside of the leading vectors' span."""
     own = read_block(storage, partition, {"columns": []}, vectors)
     shares = storage.read(f"{name}/shares.npy")
-    probes = _draw_probes(partition, seed, starts).astype(np.float32)
+    probes = random_probes(storage.read(f"nodes/{partition:05d}/rows.npy")).astype(np.float32)
     return np.asarray(probes - own @ shares.astype(np.float32))
-
-
-def _draw_probes(partition: int, seed: int, starts: list[int]) -> NDArray[np.float64]:
-    n = starts[partition + 1] - starts[partition]
-    rng = np.random.default_rng([seed, partition, 1])
-    return rng.choice([-1.0, 1.0], size=(n, N_PROBES))
 
 
 def save_probes(

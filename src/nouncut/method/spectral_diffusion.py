@@ -69,7 +69,6 @@ def spectral_diffusion(
     options: DiffusionOptions = PUBLISHED,
     *,
     cut: CutKind = "mean",
-    n_probes: int = N_PROBES,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -78,10 +77,7 @@ def spectral_diffusion(
     rng = check_random_state(random_state)
     stack = stack_graphs(graphs, n_threads)
     back = np.argsort(stack.order)
-    probes = rng.choice([-1.0, 1.0], size=(len(back), n_probes))
-    prompts, weights, pairs = weigh_graphs(
-        stack, n_clusters, options, probes, rng, n_threads, progress
-    )
+    prompts, weights, pairs = weigh_graphs(stack, n_clusters, options, rng, n_threads, progress)
     if cut == "mean":
         mean = stack.mean(weights)
         del stack  # It is as large as all graphs together.
@@ -108,7 +104,6 @@ def weigh_graphs(
     stack: GraphStack,
     n_clusters: int,
     options: DiffusionOptions,
-    probes: NDArray[Any],
     rng: np.random.RandomState,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -117,7 +112,7 @@ def weigh_graphs(
 
     Also returns the weights of the last mean graph, and its leading eigenpairs.
     """
-    problem = _StackProblem(stack, n_clusters, options.mu, probes, rng, n_threads, progress)
+    problem = _StackProblem(stack, n_clusters, options.mu, rng, n_threads, progress)
     found, weights = settle_weights(problem, len(stack.edges), options)
     assert problem.pairs is not None
     values, vectors = problem.pairs
@@ -171,12 +166,11 @@ class _StackProblem:
         stack: GraphStack,
         n_clusters: int,
         mu: float,
-        probes: NDArray[Any],
         rng: np.random.RandomState,
         n_threads: int,
         progress: Progress | None,
     ) -> None:
-        self._stack, self._n_clusters, self._mu, self._probes = stack, n_clusters, mu, probes
+        self._stack, self._n_clusters, self._mu = stack, n_clusters, mu
         self._rng, self._n_threads, self._progress = rng, n_threads, progress
         self.pairs: Eigenpairs | None = None
         n_images = stack.pattern.shape[0]
@@ -220,7 +214,7 @@ class _StackProblem:
         assert self.pairs is not None
         k, n_threads = self._n_known, self._n_threads
         vectors = self.pairs.vectors[:, :k]
-        probes = self._probes.astype(vectors.dtype)
+        probes = random_probes(self._stack.order).astype(vectors.dtype)
         probes -= tall_product(vectors, inner_products(vectors, probes, n_threads), n_threads)
         if k == len(vectors):
             probes[:] = 0  # Only rounding errors are left.
@@ -229,6 +223,19 @@ class _StackProblem:
             (functions.smooth, functions.twice), self._graph, probes, interval, n_threads=n_threads
         )
         return SplitRows(vectors, probes, *on_probes)
+
+
+def random_probes(images: NDArray[Any]) -> NDArray[np.float64]:
+    """Return random signs (n_images, N_PROBES) that follow from the images' numbers alone.
+
+    So losses are estimated alike in any order of the images, and on any number of machines.
+    """
+    # SplitMix64 turns consecutive numbers into independent words of 64 random bits.
+    word = (images.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
+    bits = word[:, None] >> np.arange(N_PROBES, dtype=np.uint64) & np.uint64(1)
+    return 1.0 - 2.0 * bits
 
 
 class Diffusion(NamedTuple):

@@ -20,7 +20,7 @@ from nouncut.method.graphs import normalize_graph, stack_graphs, symmetric_graph
 from nouncut.method.kernel import Kernel, noun_probabilities, ntk_kernel
 from nouncut.method.labels import assign_labels
 from nouncut.method.search import search_neighbors
-from nouncut.method.spectral_diffusion import N_PROBES, weigh_graphs
+from nouncut.method.spectral_diffusion import weigh_graphs
 from nouncut.method.temperature import choose_tau
 from nouncut.paper.baselines.methods import METHODS
 from nouncut.paper.baselines.ours import PUBLISHED_NEIGHBORS, fit_ours
@@ -138,8 +138,7 @@ def follow_diffusion(problem: Problem, labels: NDArray[Any], seed: int = 0) -> C
     """
     rng, n_threads, k = check_random_state(seed), count_threads(-1), problem.n_clusters
     stack = stack_graphs(_prompt_graphs(problem, n_threads), n_threads)
-    probes = rng.choice([-1.0, 1.0], size=(len(labels), N_PROBES))
-    prompts, _, pairs = weigh_graphs(stack, k, _SINGLE_STEPS, probes, rng, n_threads)
+    prompts, _, pairs = weigh_graphs(stack, k, _SINGLE_STEPS, rng, n_threads)
     even = np.full(len(problem.nouns), 1 / len(problem.nouns))
     scores = []
     # An affinity step comes before the weights of the same iteration.

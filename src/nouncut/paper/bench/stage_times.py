@@ -20,7 +20,7 @@ from nouncut.method.graphs import mean_graph, normalize_graph, stack_graphs, sym
 from nouncut.method.kernel import Kernel
 from nouncut.method.labels import assign_labels
 from nouncut.method.search import search_neighbors
-from nouncut.method.spectral_diffusion import N_PROBES, weigh_graphs
+from nouncut.method.spectral_diffusion import weigh_graphs
 from nouncut.method.temperature import choose_tau
 from nouncut.paper.baselines.ours import PUBLISHED_NEIGHBORS
 from nouncut.paper.baselines.problem import Problem, unit_features
@@ -71,8 +71,7 @@ def _cut(
             return cut_affinity(affinity, mean, k, n_threads)
     with _timed(_DIFFUSION, seconds):
         stack = stack_graphs(graphs, n_threads)
-        probes = rng.choice([-1.0, 1.0], size=(len(stack.order), N_PROBES))
-        _, weights, pairs = weigh_graphs(stack, k, PUBLISHED, probes, rng, n_threads)
+        _, weights, pairs = weigh_graphs(stack, k, PUBLISHED, rng, n_threads)
     with _timed(_EIGENVECTORS, seconds):
         found = cut_implied_affinity(
             stack, weights, pairs, k, PUBLISHED.mu, random_state=rng, n_threads=n_threads
