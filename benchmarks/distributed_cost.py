@@ -3,6 +3,7 @@
 ``python benchmarks/distributed_cost.py d.jsonl`` reads lines of `distributed_stages.py` and prints,
 as Markdown, the costs per image that it fits, and tables for 10^7, 10^8 and 10^9 images on 1 to
 1,000 workers: hours, memory, bytes between workers, storage, money, and what limits the run.
+``--draw FILE`` draws the memory of a worker in runs that differ in the number of partitions.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from nouncut.compute.eigen import guard_vectors
 from nouncut.distributed.coarsen import count_micro_clusters
 from nouncut.distributed.sizes import Sizes
 from nouncut.method.merge import count_pieces
+from scale_figure import draw_partitions
 
 # The run that is priced: CLIP's features and seven prompts, 100 clusters.
 WIDTH, PROMPTS, CLUSTERS, NEIGHBORS = 512, 7, 100, 30
@@ -193,8 +195,14 @@ def _short(number: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, help="lines of distributed_stages.py")
+    parser.add_argument("--draw", type=Path, help="an SVG of memory against partitions, instead")
     args = parser.parse_args()
     lines = [json.loads(line) for line in args.runs.read_text().splitlines()]
+    if args.draw:
+        peaks = {line["partitions"]: max(line["peak_memory"]) / 1e9 for line in lines}
+        rows = [{"method": "nouncut", "partitions": p, "peak (GB)": gb} for p, gb in peaks.items()]
+        args.draw.write_text(draw_partitions(rows))
+        return
     # Runs without nouns do less in every comparison: they check the model.
     with_nouns = [line for line in lines if line["prompts"]]
     largest = max(with_nouns, key=lambda line: line["images"])

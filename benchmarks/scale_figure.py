@@ -1,4 +1,4 @@
-"""A figure of time and memory against the number of images."""
+"""Figures of time and memory against the number of images or of partitions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,24 @@ def draw(rows: Sequence[dict[str, Any]]) -> str:
         _panel(rows, "seconds", "seconds", LEFT),
         _panel([row for row in rows if "peak (GB)" in row], "peak (GB)", "GB", 2 * LEFT + WIDTH),
     ]
-    size = f"{3 * LEFT + 2 * WIDTH} {HEIGHT + 2 * TOP + 20}"
+    title = "Time and peak memory of a fit against the number of images"
+    return _svg(title, 3 * LEFT + 2 * WIDTH, *panels, _legend(rows))
+
+
+def draw_partitions(rows: Sequence[dict[str, Any]]) -> str:
+    """Return an SVG of the memory of a worker against the number of partitions."""
+    panel = _panel(rows, "peak (GB)", "GB of the largest worker", LEFT, across="partitions")
+    return _svg("Peak memory of a worker against the number of partitions", 2 * LEFT + WIDTH, panel)
+
+
+def _svg(title: str, width: int, *parts: str) -> str:
     style = "text{font:12px sans-serif;fill:#333}"
+    size = f"{width} {HEIGHT + 2 * TOP + 20}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'
-        f"<title>Time and peak memory of a fit against the number of images</title>"
+        f"<title>{title}</title>"
         f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>'
-        + "".join(panels)
-        + _legend(rows)
+        + "".join(parts)
         + "</svg>\n"
     )
 
@@ -41,38 +51,40 @@ def fitted_exponent(images: Any, values: Any) -> float:
     return float(np.polyfit(np.log(images), np.log(values), 1)[0])
 
 
-def _panel(rows: Sequence[dict[str, Any]], key: str, unit: str, left: int) -> str:
-    x = np.log10([row["images"] for row in rows])
+def _panel(
+    rows: Sequence[dict[str, Any]], key: str, unit: str, left: int, across: str = "images"
+) -> str:
+    x = np.log10([row[across] for row in rows])
     y = np.log10([row[key] for row in rows])
     low_x, high_x = np.floor(x.min()), np.ceil(x.max())
     low_y, high_y = np.floor(y.min()), np.ceil(y.max())
 
     def point(log_x: float, log_y: float) -> tuple[float, float]:
-        across = left + WIDTH * (log_x - low_x) / max(1, high_x - low_x)
-        return across, TOP + HEIGHT * (1 - (log_y - low_y) / max(1, high_y - low_y))
+        right = left + WIDTH * (log_x - low_x) / max(1, high_x - low_x)
+        return right, TOP + HEIGHT * (1 - (log_y - low_y) / max(1, high_y - low_y))
 
     parts = []
     for tick in np.arange(low_x, high_x + 1):
-        across, down = point(tick, low_y)
-        parts.append(f'<path d="M{across:.0f} {TOP}V{down:.0f}" stroke="#e5e5e5"/>')
-        parts.append(_text(across, down + 16, f"{10**tick:,.0f}", "middle"))
+        right, down = point(tick, low_y)
+        parts.append(f'<path d="M{right:.0f} {TOP}V{down:.0f}" stroke="#e5e5e5"/>')
+        parts.append(_text(right, down + 16, f"{10**tick:,.0f}", "middle"))
     for tick in np.arange(low_y, high_y + 1):
-        across, down = point(low_x, tick)
+        right, down = point(low_x, tick)
         parts.append(f'<path d="M{left} {down:.0f}h{WIDTH}" stroke="#e5e5e5"/>')
         parts.append(_text(left - 6, down + 4, f"{10**tick:g}", "end"))
-    parts.append(_text(left, TOP - 12, f"{unit}, against images{_slope(rows, key)}", "start"))
+    parts.append(_text(left, TOP - 12, f"{unit}, against {across}{_slope(rows, key)}", "start"))
     for row, log_x, log_y in zip(rows, x, y, strict=True):
-        across, down = point(log_x, log_y)
+        right, down = point(log_x, log_y)
         colour = COLOURS[row["method"]]
         fill = "#fff" if row.get("capped") else colour
         parts.append(
-            f'<circle cx="{across:.1f}" cy="{down:.1f}" r="4" fill="{fill}" stroke="{colour}"/>'
+            f'<circle cx="{right:.1f}" cy="{down:.1f}" r="4" fill="{fill}" stroke="{colour}"/>'
         )
     return "".join(parts)
 
 
 def _slope(rows: Sequence[dict[str, Any]], key: str) -> str:
-    own = [row for row in rows if row["method"] == "nouncut" and row["images"] >= 10_000]
+    own = [row for row in rows if row["method"] == "nouncut" and row.get("images", 0) >= 10_000]
     if len({row["images"] for row in own}) < 2:
         return ""
     exponent = fitted_exponent([row["images"] for row in own], [row[key] for row in own])

@@ -54,6 +54,7 @@ from nouncut.runs.settings import Settings
 from nouncut.runs.tables import ASSIGNMENTS_SCHEMA, CLUSTERS_SCHEMA, images_table
 from nouncut.runs.vocabulary import PositiveNouns, Vocabulary
 from nouncut.runs.writer import RunContents, RunWriter
+from nouncut.store.store import FeatureStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -138,6 +139,12 @@ def prompt_graphs():
 @pytest.fixture(scope="session")
 def small_data() -> ClipLikeData:
     return make_clip_like(400, 5, n_prompts=3, n_nouns=80, separation=0.45, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def shared_store(tmp_path_factory) -> FeatureStore:
+    """Return a store in which images and words are encoded once for all tests."""
+    return FeatureStore(tmp_path_factory.mktemp("shared-store"))
 
 
 @pytest.fixture

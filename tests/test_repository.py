@@ -58,7 +58,7 @@ def test_the_steps_run_one_by_one(tmp_path, monkeypatch):
 def test_the_core_benchmark_runs():
     result = json.loads(run("benchmarks/core.py", "--quick", "--repeats", "1", "--json"))
     solvers, fits = (rows for rows in result.values() if isinstance(rows, list))
-    assert [row["images"] for row in solvers] == [400, 600]
+    assert [row["images"] for row in solvers] == [400, 450]
     assert all(row["ARI of labels"] >= 0.98 for row in solvers)
     assert all(row["nouncut ACC"] > 0.9 for row in fits)
 

@@ -31,7 +31,11 @@ def main(source: str, output: str) -> None:
             queue="compute",
             # With graphics processors: processes=1 and job_extra_directives=["--gres=gpu:1"].
             local_directory="$TMPDIR",
-            job_script_prologue=["export OMP_NUM_THREADS=1"],
+            # Workers that keep freed memory for the next task are up to twice as fast.
+            job_script_prologue=[
+                "export OMP_NUM_THREADS=1",
+                "export MALLOC_TRIM_THRESHOLD_=134217728 MALLOC_MMAP_THRESHOLD_=33554432",
+            ],
         ) as cluster,
         Client(cluster) as client,
     ):

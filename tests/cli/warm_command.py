@@ -6,6 +6,7 @@ among the globals.
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import runpy
@@ -47,6 +48,9 @@ def load_libraries() -> None:
         environment.get_template(name)
     mentions()
     synsets_of("cat")
+    # Garbage collections in forks would copy the pages of all that is loaded.
+    gc.collect()
+    gc.freeze()
 
 
 def become_the_command(request: dict[str, Any]) -> None:

@@ -19,7 +19,6 @@ import pytest
 
 from nouncut.cli.demo import demo_images
 from nouncut.runs.run import Run, open_run
-from nouncut.store.store import FeatureStore
 from nouncut.workflow import cluster_images
 
 DESKTOP = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
@@ -30,14 +29,13 @@ DOGS = ("cocker spaniel", "beagle", "poodle")
 
 
 @pytest.fixture(scope="module")
-def finished_run(tmp_path_factory) -> Run:
+def finished_run(tmp_path_factory, shared_store) -> Run:
     """Return a run of photographs by the embedded model, with three groups named after dogs."""
     folder = tmp_path_factory.mktemp("stories")
-    store = FeatureStore(folder / "store")
     # A few more groups than kinds: some may be one, but there are no groups of groups.
     paths = [demo_images().folder / f"s{number:04}.jpg" for kind in KINDS for number in BIRDS[kind]]
     copy = shutil.copy(paths[0], folder / "copy.jpg")
-    run = cluster_images([*sorted(paths), copy], 8, output=folder / "run", store=store)
+    run = cluster_images([*sorted(paths), copy], 8, output=folder / "run", store=shared_store)
     for number, name in zip(run.clusters["cluster"].to_pylist()[1:4], DOGS, strict=True):
         run.rename(number, name)
     return run

@@ -16,7 +16,6 @@ from nouncut.errors import ParameterError
 from nouncut.models.efficientnet import FEATURE_DIM, Classifier, load_weights
 from nouncut.paper.synthetic import make_clip_like
 from nouncut.runs.tree import TreeNode, run_tree
-from nouncut.store.store import FeatureStore
 from nouncut.words.wordnet import broader_synsets, load_wordnet, synsets_of
 
 # Numbers of ImageNet's classes.
@@ -24,7 +23,7 @@ KINDS = {"beagle": 162, "whippet": 172, "tabby": 281, "garbage truck": 569, "spo
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, shared_store):
     """Return a run of what `mini` sees in photographs of dogs, cats and cars."""
     folder = tmp_path_factory.mktemp("kinds")
     rng = np.random.default_rng(0)
@@ -35,9 +34,8 @@ def run(tmp_path_factory):
     weights = classify(np.eye(FEATURE_DIM)) - bias
     rows = np.linalg.lstsq(weights.T, (logits - bias).T)[0].T
     np.save(folder / "kinds.npy", rows.astype(np.float32))
-    store = FeatureStore(folder / "store")
     return cluster_images(
-        folder / "kinds.npy", [2, 5], model="mini", store=store, output=folder / "run"
+        folder / "kinds.npy", [2, 5], model="mini", store=shared_store, output=folder / "run"
     )
 
 

@@ -18,8 +18,15 @@ _LOCAL = "local"
 # Of the free memory, for all workers of a local cluster together.
 _SHARE_OF_MEMORY = 0.8
 _CONNECT_SECONDS = 30
-# A busy machine takes longer than Dask's 15 seconds to replace a worker, which would be given up.
-_PATIENCE = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
+_LOCAL_SETTINGS = {
+    # A busy machine takes longer than Dask's 15 seconds to replace a worker, which would be given
+    # up.
+    "distributed.deploy.lost-worker-timeout": "10 minutes",
+    # Dask's workers return every block of memory to the system, so that fresh pages make products
+    # of matrices take twice as long.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
 
 
 @contextmanager
@@ -47,7 +54,7 @@ def connect(
     kind, _, number = scheduler.partition(":")
     if kind == _LOCAL:
         with (
-            dask.config.set(_PATIENCE),
+            dask.config.set(_LOCAL_SETTINGS),
             _local_cluster(number, memory_limit) as cluster,
             Client(cluster) as client,
         ):
