@@ -6,7 +6,9 @@ import csv
 import json
 
 import numpy as np
+import pytest
 
+from nouncut.cli.search import _common_folder
 from nouncut.paper.synthetic import make_clip_like
 from nouncut.runs.run import open_run
 
@@ -14,6 +16,7 @@ from nouncut.runs.run import open_run
 def test_search_by_text(nouncut, finished, tmp_path):
     ended = nouncut("search", finished, "a red door", "-n", 5)
     assert ended.out.count(".png") == 5
+    assert ended.out.startswith(f"In {finished.parent / 'photos'}/:")
     found = nouncut("search", finished, "a red door", "-n", 5, "--json").json
     assert [f"{one['score']:.2f}" for one in found] == [
         line.split()[0] for line in ended.out.splitlines() if ".png" in line
@@ -26,6 +29,22 @@ def test_search_by_text(nouncut, finished, tmp_path):
     assert len(rows) == 24
     assert [row["path"] for row in rows[:5]] == [one["path"] for one in found]
     assert "exists" in nouncut("search", finished, "door", "-o", place, code=5).err
+
+
+@pytest.mark.parametrize(
+    ("paths", "folder"),
+    [
+        (["/photos/a/1.jpg", "/photos/b/2.jpg"], "/photos/"),
+        (["/photos/1.jpg"], "/photos/"),
+        (["/1.jpg", "/photos/2.jpg"], ""),
+        (["row 0", "row 1"], ""),
+        (["row 0", "/photos/2.jpg"], ""),
+        (["s3://bucket/1.jpg", "s3://bucket/2.jpg"], ""),
+        ([], ""),
+    ],
+)
+def test_the_folder_is_said_once(paths, folder):
+    assert _common_folder(paths) == folder
 
 
 def test_search_by_example(nouncut, finished, draw, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,15 +114,20 @@ def _show(found: pa.Table, output: Path | None, duplicates: bool) -> None:
     first, last = ("", "similarity") if duplicates else ("score", "")
     for heading in (first, "image", "group", last):
         table.add_column(heading, overflow="fold")
-    for row in found.slice(0, _SHOWN).to_pylist():
-        image, group = printable_path(row["path"]), printable_path(row["name"] or "")
+    shown = found.slice(0, _SHOWN).to_pylist()
+    folder = _common_folder([row["path"] for row in shown])
+    for row in shown:
+        image = printable_path(row["path"].removeprefix(folder))
+        group = printable_path(row["name"] or "")
         if duplicates:
             same = "same file" if row["copy"] else f"{row['similarity']:.2f}"
             table.add_row(str(row["group"] + 1), image, group, same)
         else:
             by_name = "by the name" if row["by_name"] else ""
             table.add_row(f"{row['score']:.2f}", image, group, by_name)
-    if len(found):
+    if folder:
+        console.print(f"In {printable_path(folder)}:")
+    if shown:
         console.print(table, soft_wrap=False)
     if len(found) > _SHOWN:
         n_more = len(found) - _SHOWN
@@ -133,3 +139,13 @@ def _show(found: pa.Table, output: Path | None, duplicates: bool) -> None:
         console.print(found_any if n_groups else "There are no duplicates.")
     if output is not None:
         console.print(f"Table: {printable_path(output)}")
+
+
+def _common_folder(paths: list[str]) -> str:
+    """Return the folder that all paths are in, with the separator; nothing if there is none."""
+    try:
+        folder = os.path.join(os.path.commonpath([os.path.dirname(path) for path in paths]), "")
+    except ValueError:  # there are no paths, or some are relative
+        return ""
+    # Of URLs, one of two slashes is lost.
+    return folder if len(folder) > 1 and all(path.startswith(folder) for path in paths) else ""
