@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nouncut.distributed import near as near_module
+from nouncut.distributed import visits as visits_module
 from nouncut.distributed.cells import (
     Coupling,
     Layout,
@@ -46,6 +47,7 @@ def exact(data):
 def search(folder, data, n_near, close, monkeypatch, n_candidates=6 * Q):
     """Run the tasks of the search; return neighbours by image, and the number of visits."""
     monkeypatch.setattr(near_module, "_CLOSE", close)
+    monkeypatch.setattr(visits_module, "_NODES_AT_ONCE", 300)
     storage, n = Storage(str(folder)), len(data.features)
     storage.write("features/00000.npy", data.features)
     storage.write("choices/nouns.npy", np.stack(data.noun_features))

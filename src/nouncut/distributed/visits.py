@@ -15,6 +15,8 @@ from nouncut.distributed.storage import Storage
 # A neighbour (target) that a node (source) has found.
 EDGE = np.dtype([("source", "<i4"), ("target", "<i4"), ("value", "<f4"), ("prompt", "<i2")])
 _ROWS_AT_ONCE = 1024
+# Nodes whose edges are joined at once: an image may bring home three times the edges that it had.
+_NODES_AT_ONCE = 16_384
 
 
 class Visitors(NamedTuple):
@@ -103,13 +105,21 @@ def bring_home(
         storage.read(f"{folder}/{source}-visitors.npy", *ends)
         for source, ends in zip(sources, offsets, strict=True)
     ]
-    add_found(
-        indices, values, np.concatenate([np.empty(0, EDGE), *brought]), layout.starts[partition]
-    )
+    start = int(layout.starts[partition])
+    for first in range(0, indices.shape[1], _NODES_AT_ONCE):
+        some = slice(first, first + _NODES_AT_ONCE)
+        found = [_edges_of(part, start + first, start + some.stop) for part in brought]
+        edges = np.concatenate([np.empty(0, EDGE), *found])
+        add_found(indices[:, some], values[:, some], edges, start + first)
     storage.write_several(f"{folder}/{partition:05d}.npz", indices=indices, values=values)
     outgoing, ends = _outgoing(indices, values, layout, partition)
     storage.write(f"{folder}/{partition:05d}-outgoing.npy", outgoing)
     return {"offsets": ends}
+
+
+def _edges_of(edges: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    """Return the edges from a range of nodes; they are sorted by node."""
+    return edges[slice(*np.searchsorted(edges["source"], [first, last]))]
 
 
 def add_found(
