@@ -19,9 +19,9 @@ _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
 _SAMPLED_PER_CELL = 20
 # Where assigning images to cells and comparing near cells cost the same.
 _BALANCE = 64
-# Neighbours of the union of all prompts' graphs per neighbour of one; bytes of one edge as it is
-# sorted and merged.
-_UNION, _EDGE_BYTES = 2.5, 20
+# Neighbours of the union of all prompts' graphs per neighbour of one; bytes of an edge as it is
+# sorted and merged, and more for every prompt (measured: 53 for one prompt).
+_UNION, _EDGE_BYTES, _PROMPT_BYTES = 2.5, 33, 20
 # Copies of a block of vectors in a task.
 _BLOCKS = 5
 # Blocks that a filter holds at once, and halos: those of the step before may not be freed yet.
@@ -60,7 +60,7 @@ class Sizes(NamedTuple):
     def partitions(self, n_neighbors: int, n_vectors: int) -> int:
         """Return the number of partitions."""
         n_edges = _UNION * n_neighbors
-        edges = n_edges * (8 + self.n_prompts * _EDGE_BYTES)
+        edges = n_edges * (_EDGE_BYTES + self.n_prompts * _PROMPT_BYTES)
         vectors = 4 * _BLOCKS * (n_vectors + guard_vectors(n_vectors))
         most_rows = _PARTITION * self.worker_bytes / max(edges, vectors, 8 * self.width)
         fewest = min(_FEWEST_PARTITIONS, -(-self.n_images // _SMALLEST_PARTITION))

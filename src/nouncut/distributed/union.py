@@ -86,21 +86,25 @@ def union_rows(
     outside = [indices[(indices >= 0) & ((indices < start) | (indices >= stop))]]
     halo = np.unique(np.concatenate([*outside, incoming["source"]])).astype(np.int64)
 
-    def places(nodes: NDArray[Any]) -> NDArray[np.int64]:
-        is_own = (nodes >= start) & (nodes < stop)
-        return np.where(is_own, nodes - start, n_nodes + np.searchsorted(halo, nodes))
+    def places(nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+        found = nodes - np.int32(start)
+        is_outside = (nodes < start) | (nodes >= stop)
+        found[is_outside] = n_nodes + np.searchsorted(halo, nodes[is_outside])
+        return found
 
     shape = (n_nodes, n_nodes + len(halo))
     graphs = []
     for number in range(n_graphs):
-        rows, columns = np.nonzero(indices[number] >= 0)
-        chosen, value = places(indices[number][rows, columns]), values[number][rows, columns]
+        is_there = indices[number] >= 0
+        # Numbers of 64 bits would double the memory that this takes.
+        rows = np.repeat(np.arange(n_nodes, dtype=np.int32), is_there.sum(axis=1))
+        chosen, value = places(indices[number][is_there]), values[number][is_there]
         inside = chosen < n_nodes
         far = incoming[incoming["prompt"] == number]
         back = (
             np.concatenate([value[inside], far["value"]]),
             (
-                np.concatenate([chosen[inside], far["target"] - start]),
+                np.concatenate([chosen[inside], far["target"] - np.int32(start)]),
                 np.concatenate([rows[inside], places(far["source"])]),
             ),
         )
