@@ -235,7 +235,7 @@ def random_probes(images: NDArray[Any]) -> NDArray[np.float64]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
     bits = word[:, None] >> np.arange(N_PROBES, dtype=np.uint64) & np.uint64(1)
-    return 1.0 - 2.0 * bits
+    return 1 - 2 * bits.astype(np.float64)
 
 
 class Diffusion(NamedTuple):
