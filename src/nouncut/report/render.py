@@ -52,18 +52,15 @@ def render_page(
     style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
     names = (_FIRST_SCRIPT, _TEXTS_SCRIPT, *_SCRIPTS)
     first, texts_script, *scripts = (_asset(f"{name}.js") for name in names)
-    return (
-        make_environment("nouncut.report")
-        .get_template(_TEMPLATE)
-        .generate(
-            thumbnail=thumbnail,
-            style=Markup(style),
-            first_script=Markup(first),
-            scripts=[Markup(script) for script in scripts],
-            texts_script=Markup(texts_script),
-            policy=_policy(image_sources, style, first, texts_script, *scripts),
-            **content,
-        )
+    template = make_environment("nouncut.report").get_template(_TEMPLATE)
+    return template.generate(
+        thumbnail=thumbnail,
+        style=Markup(style),
+        first_script=Markup(first),
+        scripts=[Markup(script) for script in scripts],
+        texts_script=Markup(texts_script),
+        policy=_policy(image_sources, style, first, texts_script, *scripts),
+        **content,
     )
 
 
