@@ -2,7 +2,7 @@
 
 ``python benchmarks/distributed_stages.py --images 200000 --partitions 8 --output d.jsonl`` makes
 CLIP-like images in shards, clusters them, and appends one line of JSON: per stage the
-seconds of all tasks and the bytes read and written, the peak memory of every worker (sampled), and
+seconds of all tasks, the bytes read and written and the peak memory of a worker (sampled), and
 with ``--compare`` the agreement with the estimator on one machine. With ``--folder`` the files
 stay: the same command continues an interrupted benchmark. ``distributed_cost.py`` fits a cost
 model to the lines.
@@ -32,7 +32,7 @@ from nouncut.distributed.features import feature_shards, read_shard
 from nouncut.distributed.fit import FitOptions, PartitionedFit, Shards, fit_shards
 from nouncut.distributed.result import finish_labels
 from nouncut.distributed.sizes import Sizes
-from nouncut.distributed.stages import Engine, Task
+from nouncut.distributed.stages import Engine, StageCount, Task
 from nouncut.distributed.storage import Storage
 from nouncut.method.graphs import choose_neighbors
 from nouncut.paper.synthetic import make_clip_like
@@ -67,14 +67,17 @@ def make_source(folder: Path, args: argparse.Namespace) -> tuple[np.ndarray, lis
 class MemoryWatch(threading.Thread):
     """Samples the memory of all worker processes: what is theirs alone, without mapped files."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: dict[str, StageCount]) -> None:
         super().__init__(daemon=True)
         self.peaks: dict[int, int] = defaultdict(int)
+        self.by_kind: dict[str, int] = defaultdict(int)
+        self._counts = counts  # The last stage in it is running.
         self._stop_now = threading.Event()
 
     def run(self) -> None:
         own = psutil.Process()
-        while not self._stop_now.wait(0.2):
+        while not self._stop_now.wait(0.1):
+            kind = kind_of(next(reversed(self._counts), "start"))
             for child in own.children(recursive=True):
                 try:
                     info = child.memory_info()
@@ -82,6 +85,7 @@ class MemoryWatch(threading.Thread):
                     continue
                 used = info.rss - getattr(info, "shared", 0)
                 self.peaks[child.pid] = max(self.peaks[child.pid], used)
+                self.by_kind[kind] = max(self.by_kind[kind], used)
 
     def stop(self) -> list[int]:
         self._stop_now.set()
@@ -92,11 +96,11 @@ class MemoryWatch(threading.Thread):
 def run_cluster(
     folder: Path, nouns: list[np.ndarray], args: argparse.Namespace
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    watch = MemoryWatch()
     with connect(f"local:{args.workers}", memory_limit=args.memory) as client:
-        watch.start()
         start = time.perf_counter()
         engine = Engine(client, Storage(str(folder / "work")), ProgressLine())
+        watch = MemoryWatch(engine.counts)
+        watch.start()
         memory = worker_memory(client)
         listed = feature_shards([str(folder / "source")], memory)
         tasks = [
@@ -129,6 +133,7 @@ def run_cluster(
         "bytes_between_workers": sent,
         "stages": stage_costs(engine),
         "peak_memory": peaks[: args.workers],
+        "peak_by_stage": dict(watch.by_kind),
         "partitions": fit.graph.n_partitions,
         "halo": sum(offsets[-1] for offsets in fit.graph.offsets),
         "recall": fit.recall,
@@ -136,6 +141,11 @@ def run_cluster(
         "weights": fit.prompts.weights.tolist(),
     }
     return labels, found
+
+
+def kind_of(stage: str) -> str:
+    """Return the kind of a stage, such as the rounds of the eigensolver."""
+    return next((kind for kind in KINDS if stage.startswith(kind)), stage)
 
 
 def bytes_sent(dask_worker: Any) -> int:
@@ -157,9 +167,8 @@ def stage_costs(engine: Engine) -> dict[str, dict[str, float]]:
     """Sum the costs of stages of one kind."""
     total: dict[str, dict[str, float]] = {}
     for stage, count in engine.counts.items():
-        kind = next((kind for kind in KINDS if stage.startswith(kind)), stage)
         own = total.setdefault(
-            kind, {"tasks": 0, "seconds": 0.0, "cpu": 0.0, "read": 0, "written": 0}
+            kind_of(stage), {"tasks": 0, "seconds": 0.0, "cpu": 0.0, "read": 0, "written": 0}
         )
         own["tasks"] += count.n_tasks
         own["seconds"] += count.seconds

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 from distributed.core import Status
+from filelock import FileLock
 
 from nouncut import cluster_images
 from nouncut.cli.demo import demo_images
@@ -216,9 +217,24 @@ def tars(image_files, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def source(tmp_path_factory) -> Path:
+def shared(tmp_path_factory, worker_id) -> Path:
+    """Return a folder that all processes of the tests share."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
+
+
+@pytest.fixture(scope="session")
+def source(shared) -> Path:
     """Return a folder of features: two .npy files and a table with names."""
-    folder = tmp_path_factory.mktemp("source")
+    folder = shared / "features" / "source"
+    with FileLock(shared / "source.lock"):
+        if not folder.exists():
+            write_features(folder)
+    return folder
+
+
+def write_features(folder: Path) -> None:
+    folder.mkdir(parents=True)
     features = make_clip_like(1500, K, dim=64, separation=0.45, random_state=0).features
     features[-5:] = features[:5]
     first, second, third = np.split(features, [600, 1100])
@@ -227,10 +243,10 @@ def source(tmp_path_factory) -> Path:
     columns = {"path": [f"/photos/{i}.jpg" for i in range(400)], "features": list(third)}
     pq.write_table(pa.table(columns), folder / "c.parquet", row_group_size=150)
     np.save(folder.parent / "whole.npy", features)
-    return folder
 
 
 @pytest.fixture(scope="session")
-def run(source, client, tmp_path_factory):
-    output = tmp_path_factory.mktemp("cluster") / "run"
-    return cluster_images(source, K, output=output, client=client, partitions=2)
+def run(source, client, shared):
+    """Return a run whose number of clusters was found; later processes find it finished."""
+    with FileLock(shared / "run.lock"):
+        return cluster_images(source, output=shared / "run", client=client, partitions=2)

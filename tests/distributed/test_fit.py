@@ -136,14 +136,6 @@ def test_a_repeated_fit_repeats_no_task(client, data, on_cluster):
     assert all(one.n_finished == one.n_tasks for one in again.engine.counts.values())
 
 
-def test_looks_alone(client, tmp_path, data):
-    features = np.delete(data.features, 900, axis=0)
-    found = fit_on_cluster(client, tmp_path, features, [], n_partitions=2)
-    expected = NTKSpectralClustering(N_CLUSTERS, random_state=0).fit(features)
-    assert adjusted_rand_score(expected.labels_, found.labels) >= 0.98
-    assert found.fit.prompts.weights.tolist() == [1.0]
-
-
 def test_cells_are_split_into_even_ranges():
     counts = np.array([5, 0, 5, 10, 1, 9])
     assert split_cells(counts, 3).tolist() == [0, 3, 4, 6]

@@ -39,11 +39,12 @@ def test_the_run_is_that_of_one_machine(run, one_machine):
         ]
         > 0.99
     )
+    assert run.manifest["cluster_count"]["n_clusters"] == K
     assert not (run.directory / "work").exists()
 
 
 def test_a_known_run_is_returned(run, source, client):
-    again = cluster_images(source, K, output=run.directory, client=client, partitions=2)
+    again = cluster_images(source, output=run.directory, client=client, partitions=2)
     assert again.manifest["id"] == run.manifest["id"]
 
 
@@ -102,12 +103,6 @@ def test_workers_that_are_killed_in_every_stage_change_nothing(
     )
     assert np.array_equal(again.labels, run.labels)
     assert surely <= killed
-
-
-def test_the_number_of_clusters_is_found(client, source, tmp_path):
-    found = cluster_images(source, output=tmp_path / "run", client=client, partitions=2)
-    assert found.manifest["n_clusters"] == K
-    assert found.manifest["cluster_count"]["n_clusters"] == K
 
 
 def test_wrong_sources_are_explained(client, tmp_path):

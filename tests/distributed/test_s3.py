@@ -114,7 +114,7 @@ def test_wrong_sources_are_explained(s3, tmp_path, source, message):
 
 @pytest.fixture
 def environment(s3, tmp_path, monkeypatch):
-    """Set the variables that people set, and start workers; return the scheduler's address."""
+    """Set the variables that people set, and start a worker; return the scheduler's address."""
     variables = {
         "AWS_ENDPOINT_URL": s3["endpoint_url"],
         "AWS_ACCESS_KEY_ID": s3["key"],
@@ -126,7 +126,7 @@ def environment(s3, tmp_path, monkeypatch):
     monkeypatch.setenv("NOUNCUT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     # Workers of other tests started without these variables.
-    with connect("local:2", memory_limit=10**9) as started:
+    with connect("local:1", memory_limit=10**9) as started:
         yield started.scheduler.address
     fsspec.filesystem("s3").clear_instance_cache()
 

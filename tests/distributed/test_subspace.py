@@ -17,10 +17,12 @@ from nouncut.method.graphs import normalized_mean, symmetric_graphs
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.paper.synthetic import make_clip_like
 
+K = 6
+
 
 @pytest.fixture(scope="module")
 def graph():
-    features = make_clip_like(900, 6, random_state=0).features
+    features = make_clip_like(900, K, random_state=0).features
     return normalized_mean(symmetric_graphs(kernel_neighbors(features, [], 12)))
 
 
@@ -67,29 +69,23 @@ def test_the_lowest_eigenvalue_is_bounded(parts, graph):
     assert lowest_eigenvalue(parts, "test") == pytest.approx(spectrum_floor(graph), abs=0.05)
 
 
+def solve(graph: RowGraph, panel: int) -> tuple[np.ndarray, PartitionedSubspace]:
+    lowest = lowest_eigenvalue(graph, "a")
+    space = PartitionedSubspace(graph, "eigen", K + guard_vectors(K), lowest, panel, 0)
+    return iterate_subspace(space, K, 1e-4), space
+
+
 @pytest.mark.parametrize("panel", [12, 100])
-def test_eigenvectors_are_those_of_one_machine(parts, graph, panel):
-    k = 6
-    width = k + guard_vectors(k)
-    space = PartitionedSubspace(parts, "eigen", width, lowest_eigenvalue(parts, "a"), panel, 0)
-    values = iterate_subspace(space, k, 1e-4)
-    expected = top_eigenpairs(graph, k, tol=1e-4, random_state=0)
+def test_eigenvectors_are_those_of_one_machine_and_replaying_repeats_no_task(parts, graph, panel):
+    values, space = solve(parts, panel)
+    expected = top_eigenpairs(graph, K, tol=1e-4, random_state=0)
     rest = {"folder": space.block, "columns": space.columns, "transform": None}
     blocks = [read_block(parts.engine.storage, p, {"columns": []}, rest) for p in range(3)]
-    vectors = np.concatenate(blocks)[:, :k]
-    assert np.allclose(values[:k], expected.values[:k], atol=1e-5)
-    cosines = np.linalg.svd(vectors.T @ expected.vectors[:, :k], compute_uv=False)
+    vectors = np.concatenate(blocks)[:, :K]
+    assert np.allclose(values[:K], expected.values[:K], atol=1e-5)
+    cosines = np.linalg.svd(vectors.T @ expected.vectors[:, :K], compute_uv=False)
     assert cosines.min() > 0.9999
-    assert np.abs(graph @ vectors - vectors * values[:k]).max() < 1e-4
-
-
-def test_replaying_repeats_no_task(parts, client):
-    def solve(engine):
-        graph = parts._replace(engine=engine)
-        space = PartitionedSubspace(graph, "eigen", 22, -0.8, 16, 0)
-        return iterate_subspace(space, 6, 1e-4), engine
-
-    first, _ = solve(Engine(client, parts.engine.storage))
-    again, engine = solve(Engine(client, Storage(parts.engine.storage.url)))
-    assert np.array_equal(first, again)
+    assert np.abs(graph @ vectors - vectors * values[:K]).max() < 1e-4
+    engine = Engine(parts.engine.client, Storage(parts.engine.storage.url))
+    assert np.array_equal(solve(parts._replace(engine=engine), panel)[0], values)
     assert all(count.n_finished == count.n_tasks for count in engine.counts.values())
