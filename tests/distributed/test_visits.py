@@ -52,7 +52,7 @@ def search(folder, data, n_near, close, monkeypatch, n_candidates=6 * Q):
     storage.write("features/00000.npy", data.features)
     storage.write("choices/nouns.npy", np.stack(data.noun_features))
     sample_shard(storage, 0, 0, n, n, False)
-    choose_cells(storage, 1, N_CELLS, N_CELLS, Q, COUPLING)
+    choose_cells(storage, 1, n, N_CELLS, N_CELLS, Q, COUPLING)
     storage.write("cells/near-0.npy", near_cells(CellMeans.read(storage), n_near))
     sort_shard(storage, 0, 0, COUPLING)
     firsts = split_cells(np.diff(storage.read("sorted/00000/ends.npy")), 3)

@@ -9,7 +9,13 @@ from nouncut.method import search as search_module
 from nouncut.method.candidates import candidate_pairs, near_blocks, noun_factors
 from nouncut.method.kernel import Kernel, noun_probabilities
 from nouncut.method.neighbors import kernel_neighbors
-from nouncut.method.search import query_neighbors, search_neighbors
+from nouncut.method.search import (
+    hardest_neighbors,
+    mean_prompt,
+    noun_parts,
+    query_neighbors,
+    search_neighbors,
+)
 from nouncut.paper.synthetic import make_clip_like
 
 TAU, Q = 0.04, 20
@@ -162,3 +168,29 @@ def test_cells_that_miss_neighbors_give_way_to_all_pairs(monkeypatch):
     found = search(data, method="cells", n_threads=2)
     assert found.method == "candidates"
     assert found.recall >= 0.995
+
+
+def test_a_sample_tells_how_many_candidates_the_whole_collection_needs():
+    needed = []
+    for seed in range(3):
+        made = make_clip_like(6000, 30, n_nouns=120, n_prompts=2, dim=64, random_state=seed)
+        factors = noun_factors(made.features, mean_prompt(made.noun_features), TAU)
+
+        def candidates(step, made=made, factors=factors):
+            rows = made.features[::step]
+            kernel = Kernel(rows, rows, list(made.noun_features), TAU)
+            return hardest_neighbors(kernel, [factors[::step]], Q, 256, 1 / step).n_candidates
+
+        needed.append([candidates(step) for step in (1, 2, 4)])
+    ratios = np.array(needed) / np.array(needed)[:, :1]
+    assert np.abs(np.log2(ratios)).max() < 1.5
+    assert np.abs(np.log2(ratios)).mean() < 0.75
+
+
+def test_overlaps_can_be_those_with_the_first_images(data):
+    kernel, checked = Kernel(data.features, data.features, data.noun_features, TAU), np.arange(9)
+    every, first = (
+        [overlaps.copy() for _, overlaps in noun_parts(kernel, 0, checked, np.inf, 1, n)]
+        for n in (None, 700)
+    )
+    assert np.array_equal(every[0][:, :700], first[0])

@@ -43,9 +43,16 @@ _SINGLE_TOLERANCE = 1e-4
 _ROWS_AT_ONCE = 4096
 # Random vectors that look for missed eigenvectors, their filter steps, and the most searches.
 PROBES, _PROBE_STEPS, _SEARCHES = 4, 3, 4
+# Shares of the progress: of the rounds, before probes look for missed vectors; of the first round,
+# as a guess; of a round at least.
+_OF_ROUNDS, _FIRST_STEP, _SMALLEST_STEP = 0.9, 0.2, 0.02
 # Tolerance for an implicit operator, relative to the gap between the eigenvalues around the k-th.
 _OF_THE_GAP, _COARSEST = 0.02, 1e-3
 _FINEST: dict[Any, float] = {np.float64: 1e-7, np.float32: 3e-6}
+
+
+# Called with the share of a round that is done.
+Report = Callable[[float], None]
 
 
 class Eigenpairs(NamedTuple):
@@ -77,12 +84,12 @@ class Subspace(Protocol):
         """The number of vectors."""
 
     def advance(
-        self, first: int, degree: int, low: float, high: float, k: int
+        self, first: int, degree: int, low: float, high: float, k: int, report: Report
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Filter the columns from `first` on, and replace them by Ritz vectors.
 
         They are made orthogonal to the columns before. Returns the Ritz values, and the residuals
-        of the first k.
+        of the first k. A round that takes long may report which share of it is done.
         """
 
     def sort(self, order: NDArray[np.intp]) -> None:
@@ -242,7 +249,7 @@ class _ArraySubspace:
         return int(self.block.shape[1])
 
     def advance(
-        self, first: int, degree: int, low: float, high: float, k: int
+        self, first: int, degree: int, low: float, high: float, k: int, report: Report
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rest = self.block[:, first:]
         self._operator.chebyshev(rest, degree, low, high)
@@ -286,7 +293,7 @@ def iterate_subspace(
         order = np.argsort(-values, kind="stable")
         values = values[order]
         space.sort(order)
-        if _largest_outside(space, float(values[k - 1])) <= values[k - 1] + tol:
+        if _largest_outside(space, float(values[k - 1]), progress) <= values[k - 1] + tol:
             break
         space.adopt_probes()
         highest = float(values[-PROBES - 1])
@@ -296,6 +303,7 @@ def iterate_subspace(
             "than they could be.",
             ConvergenceWarning,
         )
+    _report(progress, 1)
     return values
 
 
@@ -307,20 +315,24 @@ def _filtered_iteration(
     Every round damps the eigenvalues below `highest` (None for a random block) and takes
     Rayleigh-Ritz vectors. Accurate leading vectors are locked; the others stay orthogonal to them.
     """
-    residual = np.inf
+    residual, share, step = np.inf, 0.0, _FIRST_STEP
     values, n_done = np.ones(space.width), 0
     for _ in range(_MAX_ROUNDS):
-        if progress:
+        if residual < 1:
             # Residuals shrink by about the same factor in every round.
-            share = np.log(min(residual, 1.0)) / np.log(tol)
-            progress("finding eigenvectors", int(100 * min(share, 1.0)), 100)
+            before, share = share, float(np.log(max(residual, tol)) / np.log(tol))
+            step = max(share - before, _SMALLEST_STEP)
+        report = partial(_report, progress, _OF_ROUNDS * share, _OF_ROUNDS * min(step, 1 - share))
+        report(0)
         if residual <= tol:
             break
         high = _damped_end(space, _FIRST_GUESS if highest is None else highest)
         # Rounding brings locked vectors back until they are removed again. They have eigenvalues
         # up to 1, so what the block itself could bear would make them drown it.
         degree = _filter_degree(space, high, 2 * _AMPLIFICATION[space.kind])
-        values[n_done:], residuals = space.advance(n_done, degree, space.lowest, high, k - n_done)
+        values[n_done:], residuals = space.advance(
+            n_done, degree, space.lowest, high, k - n_done, report
+        )
         # A random block's eigenvalues are far too low: those of its first half are nearer.
         highest = values[len(values) // 2 if highest is None else -1]
         residual = float(residuals.max())
@@ -334,12 +346,18 @@ def _filtered_iteration(
     return values
 
 
-def _largest_outside(space: Subspace, level: float) -> float:
+def _report(progress: Progress | None, start: float, step: float = 0, done: float = 0) -> None:
+    if progress:
+        progress("finding eigenvectors", int(100 * (start + step * done)), 100)
+
+
+def _largest_outside(space: Subspace, level: float, progress: Progress | None) -> float:
     """Turn random probes into leading vectors outside a block's span; return the top value."""
     space.draw_probes()
     high = _damped_end(space, level)
     degree = _filter_degree(space, high, _AMPLIFICATION[space.kind])
-    for _ in range(_PROBE_STEPS):
+    for number in range(_PROBE_STEPS):
+        _report(progress, _OF_ROUNDS + (1 - _OF_ROUNDS) * number / _PROBE_STEPS)
         found = space.advance_probes(degree, space.lowest, high)
     return found
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nouncut.compute.checks import warn_user
 from nouncut.distributed.cells import (
+    CHECKED_IMAGES,
     Coupling,
     Layout,
     choose_cells,
@@ -43,7 +44,6 @@ from nouncut.distributed.weights import (
 from nouncut.method.diffusion import PUBLISHED, DiffusionOptions, PromptWeights
 from nouncut.method.inputs import warn_of_excluded
 from nouncut.method.merge import count_pieces
-from nouncut.method.search import CHECKED_IMAGES
 from nouncut.method.spectral_diffusion import settle_weights
 
 # A search that finds less than this is repeated with more candidates and more near cells.
@@ -105,6 +105,8 @@ def fit_shards(
 ) -> PartitionedFit:
     """Cluster the images of all shards."""
     n_pieces = count_pieces(shards.n_images, options.n_clusters)
+    if options.n_partitions:
+        sizes = sizes.divided(options.n_partitions, options.n_neighbors, n_pieces)
     layout, n_copies, chosen = _gather(engine, shards, coupling, sizes, options, n_pieces)
     n_nodes = layout.n_nodes
     search = _search(engine, layout, coupling, sizes, options, chosen)
@@ -148,8 +150,8 @@ def _gather(
     """
     plain: dict[str, Any] = {"coupling": coupling._asdict()}
     n_shards = len(shards.counts)
-    cells = {"n_shards": n_shards, "n_cells": sizes.cells, "most_near": sizes.most_near}
-    cells |= {"q": options.n_neighbors} | plain
+    cells = {"n_shards": n_shards, "n_images": shards.n_images, "n_cells": sizes.cells}
+    cells |= {"most_near": sizes.most_near, "q": options.n_neighbors} | plain
     chosen = engine.run("cells", [Task("0", choose_cells, cells)], "finding cells")[0]
     tasks = [
         Task(f"{s:05d}", sort_shard, {"shard": s, "start": start} | plain)

@@ -20,9 +20,9 @@ from nouncut.method.search import Hardest
 # the largest. On made collections an image visits 0.2 to 1 cells, which finds as many neighbours as
 # ten times the near cells without visits.
 VISITS, _CLOSE = 2, 0.9
-# Near cells, with visits, hold this share of the sample's neighbours. Those of all images are
-# nearer, so more of them are found.
-_FOUND = 0.99
+# Near cells, with visits, miss this share of the sample's neighbours: half of it if candidates by
+# the mean prompt miss some too. Those of all images are nearer, so fewer of them are missed.
+_MISSED = 0.01
 _FEWEST_NEAR = 4
 
 
@@ -99,6 +99,7 @@ def near_needed(
     """Return how many near cells hold nearly all neighbours of some sampled images."""
     present, own = hardest.neighbors >= 0, cells[hardest.images]
     kernel = means.kernel(*(part[hardest.images] for part in rows))
+    missed = _MISSED if means.factors is None else _MISSED / 2
     n_near = _FEWEST_NEAR
     while n_near < means.n_cells:
         near = near_cells(means, n_near)
@@ -107,7 +108,7 @@ def near_needed(
             there = np.flatnonzero(visited >= 0)
             is_covered[there[:, None], near[visited[there]]] = True
         found = np.take_along_axis(is_covered, cells[hardest.neighbors], axis=1)
-        if found[present].mean() >= _FOUND:
+        if found[present].mean() >= 1 - missed:
             break
         n_near *= 2
     return min(n_near, means.n_cells)

@@ -257,9 +257,9 @@ def _rank(
     for prompt in range(max(1, len(kernel.prompts))):
         values: Any = 0
         overlaps: Any = 1
-        for packed, found in noun_parts(kernel, prompt, judged, task.most_bytes, 1):
+        for packed, found in noun_parts(kernel, prompt, judged, task.most_bytes, 1, n_own):
             values += pair_products(pairs, packed) if packed else 1
-            overlaps = found[:, :n_own] if isinstance(found, np.ndarray) else found
+            overlaps = found
         nearest.append(_largest(values * cosines, places, present, names, task.q))
         exact = np.where(is_same, 0, judged_cosines * overlaps).astype(np.float32)
         true.append(_true_keys(exact, names[:n_own], task.q))
@@ -322,10 +322,10 @@ def merge_checked(parts: list[NDArray[np.uint64]], q: int) -> NDArray[np.uint64]
 
 
 def measure_recall(found: NDArray[np.int32], true: NDArray[np.uint64]) -> float:
-    """Return the share of true neighbours, given as keys, that were found."""
+    """Return the share of true neighbours that were found under the worst prompt."""
     flat = Nearest(true.reshape(-1, true.shape[2]), np.empty(0, np.float32)).sorted().indices
     shares = []
     for own, wanted in zip(found.reshape(-1, found.shape[2]), flat, strict=True):
         wanted = wanted[wanted >= 0]
         shares.append(np.isin(wanted, own).mean() if len(wanted) else 1.0)
-    return float(np.mean(shares))
+    return float(np.min(np.mean(np.reshape(shares, found.shape[:2]), axis=1)))

@@ -15,6 +15,8 @@ _SAMPLE, _PARTITION, _GROUP, _PROBABILITIES, _PANELS = 0.2, 0.3, 0.4, 0.12, 0.25
 _MOST_SAMPLED = 200_000
 # Fewer partitions than this would leave workers idle; smaller ones would only cost time.
 _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
+# What a process needs before it has any images: smaller tasks would only cost time.
+_LEAST_BYTES = 2**28
 # k-means needs this many images per centre.
 _SAMPLED_PER_CELL = 20
 # Where assigning images to cells and comparing near cells cost the same.
@@ -38,6 +40,7 @@ class Sizes(NamedTuple):
     n_prompts: int
     worker_bytes: int
     n_workers: int = 1
+    share: float = 1.0  # Of a worker's memory that tasks take; smaller with more partitions.
 
     @property
     def sample(self) -> int:
@@ -55,16 +58,28 @@ class Sizes(NamedTuple):
     def most_near(self) -> int:
         """Cells of mean size that fit in a task beside each other."""
         cell = self.group_bytes(0, -(-self.n_images // self.cells), 0, 0)
-        return max(1, min(self.cells, self.most_group_bytes // cell))
+        return max(1, min(self.cells, int(_GROUP * self.worker_bytes) // cell))
 
     def partitions(self, n_neighbors: int, n_vectors: int) -> int:
         """Return the number of partitions."""
+        fewest = min(_FEWEST_PARTITIONS, -(-self.n_images // _SMALLEST_PARTITION))
+        return max(fewest, int(np.ceil(self._full_partitions(n_neighbors, n_vectors))))
+
+    def divided(self, n_partitions: int, n_neighbors: int, n_vectors: int) -> Sizes:
+        """Return the sizes of tasks that take no more memory than one of so many partitions.
+
+        The sample does not shrink: what is found in it decides for all images.
+        """
+        share = self._full_partitions(n_neighbors, n_vectors) / n_partitions
+        return self._replace(share=min(1.0, max(share, _LEAST_BYTES / self.worker_bytes)))
+
+    def _full_partitions(self, n_neighbors: int, n_vectors: int) -> float:
+        """Return how many partitions take all of the memory that they may."""
         n_edges = _UNION * n_neighbors
         edges = n_edges * (_EDGE_BYTES + self.n_prompts * _PROMPT_BYTES)
         vectors = 4 * _BLOCKS * (n_vectors + guard_vectors(n_vectors))
-        most_rows = _PARTITION * self.worker_bytes / max(edges, vectors, 8 * self.width)
-        fewest = min(_FEWEST_PARTITIONS, -(-self.n_images // _SMALLEST_PARTITION))
-        return max(fewest, int(np.ceil(self.n_images / max(1.0, most_rows))))
+        row = max(edges, vectors, 8 * self.width)
+        return self.n_images * row / (_PARTITION * self.worker_bytes)
 
     def group_bytes(self, n_own: int, n_around: int, n_candidates: int, n_neighbors: int) -> int:
         """Return the memory of a task that finds the neighbours of some nodes."""
@@ -75,12 +90,12 @@ class Sizes(NamedTuple):
     @property
     def most_group_bytes(self) -> int:
         """The most memory that such a task may use."""
-        return int(_GROUP * self.worker_bytes)
+        return int(_GROUP * self.share * self.worker_bytes)
 
     @property
     def probability_bytes(self) -> int:
         """Bytes of noun probabilities that a task holds at once."""
-        return int(_PROBABILITIES * self.worker_bytes)
+        return int(_PROBABILITIES * self.share * self.worker_bytes)
 
     def panel(self, n_nodes: int, n_halo: int) -> int:
         """Return how many columns of a block are multiplied at once."""
@@ -88,5 +103,5 @@ class Sizes(NamedTuple):
 
     def columns(self, n_nodes: int, n_halo: int) -> float:
         """Return how many columns of a block fit in the memory of all workers."""
-        total = _PANELS * self.worker_bytes * self.n_workers
+        total = _PANELS * self.share * self.worker_bytes * self.n_workers
         return float(total / (4 * (_STATES * n_nodes + _HALOS * n_halo)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.eigen import PROBES, definite_eigh
+from nouncut.compute.eigen import PROBES, Report, definite_eigh
 from nouncut.distributed.blocks import (
     compose_block,
     read_block,
@@ -27,6 +27,8 @@ from nouncut.distributed.stages import Flow, Result, Step, Task
 
 # A panel's columns are multiples of this, as SciPy multiplies four at once.
 _LANES = 4
+# Share of a round that its filter takes.
+_FILTERED = 0.8
 
 
 class PartitionedSubspace:
@@ -71,14 +73,15 @@ class PartitionedSubspace:
         self._probes = ""
 
     def advance(
-        self, first: int, degree: int, low: float, high: float, k: int
+        self, first: int, degree: int, low: float, high: float, k: int, report: Report
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Filter the columns from `first` on, and replace them by Ritz vectors."""
         self._step += 1
         name = f"{self._name}/{self._step:03d}"
         done = {"folder": self.block, "columns": self.columns[:first]}
         rest = {"folder": self.block, "columns": self.columns[first:], "transform": None}
-        filtered = self._filter(name, done, rest, degree, (low, high))
+        filtered = self._filter(name, done, rest, degree, (low, high), report)
+        report(_FILTERED)
         values, residuals = self._ritz(name, done, filtered, k)
         self._forget(self.block)
         self.block, self.columns = f"{name}/block", list(range(self.width))
@@ -141,11 +144,14 @@ class PartitionedSubspace:
         rest: dict[str, Any],
         degree: int,
         interval: tuple[float, float],
+        report: Report | None = None,
     ) -> dict[str, Any]:
         """Filter columns; return where they are, with what makes them orthogonal to `done`."""
         graph, no_series = self._graph, np.zeros((0, degree + 1))
         panels = self._panels(len(rest["columns"]))
-        for a, b in panels:
+        for number, (a, b) in enumerate(panels):
+            if report:
+                report(_FILTERED * number / len(panels))
             flow = Flow()
             blocks = self._columns(flow, done, rest, a, b)
             states = chebyshev_states(flow, graph, blocks, interval, no_series)

@@ -85,6 +85,7 @@ class PartitionedProblem:
         """Return the loss of every prompt, and the distance of the affinity from the identity."""
         functions = Diffusion(self._mu, n_steps)
         name = f"weigh-{self._round}"
+        self._graph.engine.progress("weighing prompts", 0, len(self._gram))
         vectors = self._columns()
         self._apply(name, functions, vectors)
         spectrum = Spectrum.of(self.values[: self._k], functions, self._graph.n_nodes)

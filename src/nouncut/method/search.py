@@ -242,8 +242,12 @@ def hardest_neighbors(
     factors: Sequence[NDArray[np.float32]],
     q: int,
     n_checked: int = CHECKED_IMAGES,
+    share: float = 1.0,
 ) -> Hardest:
-    """Find the neighbours of some images; `factors` are those of the mean prompt, if any."""
+    """Find the neighbours of some images; `factors` are those of the mean prompt, if any.
+
+    The images may be a sample, a `share` of the collection.
+    """
     n_images = len(kernel.features)
     q = min(q, n_images - 1)
     images = np.linspace(0, n_images - 1, min(n_images, n_checked)).astype(np.intp)
@@ -261,7 +265,9 @@ def hardest_neighbors(
     softmax_blocks(kernel.semantic, *coupling, compare, 1, kernel.weight)
     true = _true_neighbors(checked, overlaps, q)
     cheap = checked.cosines * (factors[0][images] @ factors[0].T)
-    return Hardest(images, true, places_needed(cheap, true))
+    # So many sampled images are as near as the q nearest of the collection.
+    nearest = _true_neighbors(checked, overlaps, max(1, round(share * q)))
+    return Hardest(images, true, round(places_needed(cheap, nearest) / share))
 
 
 class _Checked(NamedTuple):
@@ -316,19 +322,25 @@ def hardest_first(prompts: Sequence[NDArray[Any]]) -> list[int]:
 
 
 def noun_parts(
-    kernel: Kernel, number: int, checked: NDArray[np.intp], limit: float, n_threads: int
+    kernel: Kernel,
+    number: int,
+    checked: NDArray[np.intp],
+    limit: float,
+    n_threads: int,
+    n_compared: int | None = None,
 ) -> Iterator[tuple[PackedRows | None, NDArray[np.float32] | int]]:
     """Yield the probabilities of some nouns, and the checked images' overlaps with all images.
 
-    If the probabilities of all nouns exceed the limit, they come in several parts.
+    With `n_compared`, the overlaps are those with the first images only. If the probabilities of
+    all nouns exceed the limit, they come in several parts.
     """
     if not kernel.prompts:
         yield None, 1
         return
     semantic, nouns = kernel.semantic, kernel.prompts[number]
     own = noun_probabilities(semantic[checked], [nouns], kernel.tau, 1, kernel.weight)[0]
-    overlaps = np.empty((len(checked), len(semantic)), np.float32)
     n = len(semantic)
+    overlaps = np.empty((len(checked), n if n_compared is None else n_compared), np.float32)
     n_parts = min(len(nouns), max(1, int(np.ceil(2 * n * len(nouns) / limit))))
     width = -(-len(nouns) // n_parts)
     numbers, units = empty_packed_rows(n, width)
@@ -344,7 +356,8 @@ def noun_parts(
             columns: slice = columns,
         ) -> None:
             pack_rows(block[:, columns].astype(np.float32, copy=False), packed, rows.start)
-            overlaps[:, rows] = own @ block.T
+            compared = overlaps[:, rows]
+            compared[:] = own @ block[: compared.shape[1]].T
 
         softmax_blocks(semantic, nouns, kernel.tau, pack, n_threads, kernel.weight)
         yield packed, overlaps
