@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import threading
 import time
@@ -97,7 +98,7 @@ def run_cluster(
     folder: Path, nouns: list[np.ndarray], args: argparse.Namespace
 ) -> tuple[np.ndarray, dict[str, Any]]:
     with connect(f"local:{args.workers}", memory_limit=args.memory) as client:
-        start = time.perf_counter()
+        start, began_as = time.perf_counter(), set(client.run(os.getpid).values())
         engine = Engine(client, Storage(str(folder / "work")), ProgressLine())
         watch = MemoryWatch(engine.counts)
         watch.start()
@@ -126,11 +127,14 @@ def run_cluster(
         labels = read_labels(engine.storage, fit, args.images)
         peaks = watch.stop()
         cpu = sum(client.run(time.process_time).values())
-        sent = sum(client.run(bytes_sent).values())
+        sent, spilled = (sum(client.run(count).values()) for count in (bytes_sent, bytes_spilled))
+        n_restarted = len(set(client.run(os.getpid).values()) - began_as)
     found = {
         "seconds": seconds,
         "cpu_seconds": cpu,
         "bytes_between_workers": sent,
+        "bytes_spilled": spilled,
+        "workers_restarted": n_restarted,
         "stages": stage_costs(engine),
         "peak_memory": peaks[: args.workers],
         "peak_by_stage": dict(watch.by_kind),
@@ -151,6 +155,12 @@ def kind_of(stage: str) -> str:
 def bytes_sent(dask_worker: Any) -> int:
     """Return what a worker has sent to others; Dask calls it on the worker."""
     return int(dask_worker.digests_total.get(("get-data", "memory-read", "bytes"), 0))
+
+
+def bytes_spilled(dask_worker: Any) -> int:
+    """Return what a worker has moved from memory to its disk; Dask calls it on the worker."""
+    totals = dask_worker.digests_total.items()
+    return int(sum(n for key, n in totals if "disk-write" in key and key[-1] == "bytes"))
 
 
 def read_labels(storage: Storage, fit: PartitionedFit, n_images: int) -> np.ndarray:
