@@ -8,6 +8,7 @@ from scipy.sparse import block_diag, csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from nouncut.compute import eigen as eigen_module
+from nouncut.compute import iteration
 from nouncut.compute.eigen import spectrum_floor, top_eigenpairs
 from nouncut.method.graphs import even_mean, normalize_graph
 from nouncut.paper.synthetic import make_clip_like
@@ -67,7 +68,7 @@ def test_a_warm_start_saves_rounds(graph):
 
 
 def test_what_has_not_converged_is_said(graph, monkeypatch):
-    monkeypatch.setattr(eigen_module, "_MAX_ROUNDS", 1)
+    monkeypatch.setattr(iteration, "_MAX_ROUNDS", 1)
     with pytest.warns(ConvergenceWarning, match="residuals up to"):
         top_eigenpairs(graph, 40, random_state=0)
 
@@ -130,3 +131,34 @@ def test_accurate_vectors_are_left_alone(crowded, tol, precision, monkeypatch):
     assert residuals.max() < 1.05 * tol
     np.testing.assert_allclose(found.values, values[:100], atol=tol)
     np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(100), atol=10 * tol)
+
+
+def test_progress_rises_within_rounds_to_the_end():
+    told = []
+
+    class Space:
+        """Subspace of which every round halves the residual."""
+
+        kind, lowest, degrees, width = np.float64, -1.0, (3, 20), 6
+        residual = 0.8
+
+        def advance(self, first, degree, low, high, k, report):
+            self.residual /= 8
+            for done in (0.25, 0.75):
+                report(done)
+            return np.linspace(1, 0.5, self.width - first), np.full(k, self.residual)
+
+        def sort(self, order): ...
+
+        def draw_probes(self): ...
+
+        def advance_probes(self, degree, low, high):
+            return 0.0
+
+    iteration.iterate_subspace(Space(), 3, 1e-3, progress=lambda *report: told.append(report))
+    assert {report[0::2] for report in told} == {("finding eigenvectors", 100)}
+    shares = [report[1] for report in told]
+    assert shares[0] == 0
+    assert shares[-1] == 100
+    assert len(set(shares)) > 8
+    assert max(np.diff(shares)) < 35

@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 from task_functions import keep_product
 
-from nouncut.compute.eigen import guard_vectors, iterate_subspace, spectrum_floor, top_eigenpairs
+from nouncut.compute.eigen import guard_vectors, spectrum_floor, top_eigenpairs
+from nouncut.compute.iteration import iterate_subspace
 from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import RowGraph, lowest_eigenvalue, products
 from nouncut.distributed.stages import Engine, Flow, Task

@@ -1,8 +1,8 @@
 """Leading eigenvectors of a partitioned graph; every step leaves its block in files.
 
-The iteration is that of `nouncut.compute.eigen`. Filters are applied to a few columns at a time, so
-that what the workers hold at once stays within their memory. Whatever has to be summed over all
-nodes is summed by the client, in the order of partitions, from small matrices.
+The iteration is that of one machine, `nouncut.compute.iteration`. Filters are applied to a few
+columns at a time, so that what the workers hold at once stays within their memory. Whatever has to
+be summed over all nodes is summed by the client, in the order of partitions, from small matrices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.eigen import PROBES, Report, definite_eigh
+from nouncut.compute.iteration import PROBES, Report, definite_eigh
 from nouncut.distributed.blocks import (
     compose_block,
     read_block,
@@ -32,7 +32,7 @@ _FILTERED = 0.8
 
 
 class PartitionedSubspace:
-    """A block of vectors with a row for every node; see `nouncut.compute.eigen.Subspace`.
+    """A block of vectors with a row for every node; see `nouncut.compute.iteration.Subspace`.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.chebyshev import chebyshev_series
-from nouncut.compute.eigen import Eigenpairs, guard_vectors, iterate_subspace
+from nouncut.compute.eigen import Eigenpairs, guard_vectors
+from nouncut.compute.iteration import iterate_subspace
 from nouncut.compute.sparse import with_entries
 from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import (
