@@ -10,7 +10,7 @@ from nouncut.method.candidates import candidate_pairs, near_blocks, noun_factors
 from nouncut.method.kernel import Kernel, noun_probabilities
 from nouncut.method.neighbors import kernel_neighbors
 from nouncut.method.search import (
-    hardest_neighbors,
+    candidates_needed,
     mean_prompt,
     noun_parts,
     query_neighbors,
@@ -179,7 +179,7 @@ def test_a_sample_tells_how_many_candidates_the_whole_collection_needs():
         def candidates(step, made=made, factors=factors):
             rows = made.features[::step]
             kernel = Kernel(rows, rows, list(made.noun_features), TAU)
-            return hardest_neighbors(kernel, [factors[::step]], Q, 256, 1 / step).n_candidates
+            return candidates_needed(kernel, factors[::step], Q, 256, 1 / step)
 
         needed.append([candidates(step) for step in (1, 2, 4)])
     ratios = np.array(needed) / np.array(needed)[:, :1]

@@ -25,7 +25,7 @@ from nouncut.method.candidates import (
 )
 from nouncut.method.copies import find_originals
 from nouncut.method.kernel import Kernel
-from nouncut.method.search import hardest_neighbors, mean_prompt
+from nouncut.method.search import candidates_needed, hardest_neighbors, mean_prompt
 
 # Principal axes of cells need few digits.
 _POWER_STEPS = 8
@@ -33,6 +33,8 @@ _CELLS_TOGETHER = 4
 # Sampled images whose neighbours tell how many cells are near, and images on which the recall is
 # measured: its standard error is then about a quarter of a percent.
 CHECKED_IMAGES = 256
+# Sampled images among which candidates are compared with the neighbours of every prompt.
+_JUDGED = 32_768
 
 
 class Coupling(NamedTuple):
@@ -97,7 +99,7 @@ def choose_cells(
     """
     how = Coupling(**coupling)
     features, semantic = _unit_sample(storage, n_shards, how)
-    kernel, factors = Kernel(features, features), []
+    kernel, factors, n_candidates = Kernel(features, features), [], q
     if how.has_nouns:
         prompts = list(storage.read("choices/nouns.npy"))
         nouns = mean_prompt(prompts)
@@ -105,8 +107,12 @@ def choose_cells(
         storage.write("cells/directions.npy", directions)
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
         kernel = Kernel(features, semantic, prompts, how.tau, how.weight)
-    share = len(features) / n_images
-    hardest = hardest_neighbors(kernel, factors, q, CHECKED_IMAGES, share)
+        some = np.linspace(0, len(features) - 1, min(len(features), _JUDGED)).astype(np.intp)
+        share = len(some) / n_images
+        n_candidates = candidates_needed(
+            kernel.take(some), factors[0][some], q, CHECKED_IMAGES, share
+        )
+    hardest = hardest_neighbors(kernel, q, CHECKED_IMAGES)
 
     def describe(rows: Any) -> NDArray[np.float32]:
         return describe_rows(features[rows], [part[rows] for part in factors])
@@ -119,7 +125,7 @@ def choose_cells(
     n_near = min(most_near, near_needed(means, hardest, cells, features, *factors))
     storage.write("cells/centers.npy", centers)
     storage.write("cells/near-0.npy", near_cells(means, n_near))
-    return {"places": hardest.n_candidates, "near": n_near}
+    return {"places": n_candidates, "near": n_near}
 
 
 def _unit_sample(

@@ -261,7 +261,8 @@ def _rank(
             values += pair_products(pairs, packed) if packed else 1
             overlaps = found
         nearest.append(_largest(values * cosines, places, present, names, task.q))
-        exact = np.where(is_same, 0, judged_cosines * overlaps).astype(np.float32)
+        exact = judged_cosines * overlaps
+        exact[is_same] = 0
         true.append(_true_keys(exact, names[:n_own], task.q))
     return nearest, np.stack(true)
 
@@ -296,9 +297,12 @@ def _largest(
 
 
 def _true_keys(exact: NDArray[np.float32], names: NDArray[np.int64], q: int) -> NDArray[np.uint64]:
-    keys = neighbor_keys(np.ascontiguousarray(exact), np.broadcast_to(names, exact.shape))
-    keys = np.pad(keys, ((0, 0), (0, max(0, q - keys.shape[1]))))
-    return -np.sort(-keys.view(np.int64), axis=1)[:, :q].view(np.uint64)
+    """Return the q largest keys of every row."""
+    found = np.zeros((len(exact), q), np.uint64)
+    for own, values in zip(found, exact, strict=True):
+        largest = np.argsort(-values, kind="stable")[:q]
+        own[: len(largest)] = neighbor_keys(values[largest], names[largest])
+    return found
 
 
 def _edges(

@@ -226,48 +226,59 @@ def places_needed(cheap: NDArray[Any], true: NDArray[np.intp]) -> int:
 
 
 class Hardest(NamedTuple):
-    """Some images, their true neighbours under the hardest prompt, and how hard these are to find.
+    """Some images, and their true neighbours (n_checked, q) under the hardest prompt.
 
-    Neighbours are (n_checked, q), -1 where there are fewer. `n_candidates` of the mean prompt hold
-    nearly all of them.
+    Places are -1 where there are fewer neighbours.
     """
 
     images: NDArray[np.intp]
     neighbors: NDArray[np.intp]
-    n_candidates: int
 
 
-def hardest_neighbors(
-    kernel: Kernel,
-    factors: Sequence[NDArray[np.float32]],
-    q: int,
-    n_checked: int = CHECKED_IMAGES,
-    share: float = 1.0,
-) -> Hardest:
-    """Find the neighbours of some images; `factors` are those of the mean prompt, if any.
+def hardest_neighbors(kernel: Kernel, q: int, n_checked: int = CHECKED_IMAGES) -> Hardest:
+    """Find the neighbours of evenly spaced images."""
+    checked = _check(kernel, n_checked)
+    overlaps: NDArray[Any] | int = 1
+    if kernel.prompts:
+        overlaps = _overlaps(kernel, hardest_first(kernel.prompts)[0], checked.images)
+    return Hardest(checked.images, _true_neighbors(checked, overlaps, q))
 
-    The images may be a sample, a `share` of the collection.
+
+def candidates_needed(
+    kernel: Kernel, factors: NDArray[np.float32], q: int, n_checked: int, share: float
+) -> int:
+    """Return how many candidates of the mean prompt hold nearly all neighbours under any prompt.
+
+    The images are a `share` of the collection, `factors` those of the mean prompt.
     """
+    checked = _check(kernel, n_checked)
+    cheap = checked.cosines * (factors[checked.images] @ factors.T)
+    # So many sampled images are as near as the q nearest of the collection.
+    n_near = max(1, round(share * q))
+    places = []
+    for prompt in range(len(kernel.prompts)):
+        overlaps = _overlaps(kernel, prompt, checked.images)
+        places.append(places_needed(cheap, _true_neighbors(checked, overlaps, n_near)))
+    return round(max(places) / share)
+
+
+def _check(kernel: Kernel, n_checked: int) -> _Checked:
     n_images = len(kernel.features)
-    q = min(q, n_images - 1)
     images = np.linspace(0, n_images - 1, min(n_images, n_checked)).astype(np.intp)
-    checked = _Checked(images, kernel.features[images] @ kernel.features.T)
-    if not kernel.prompts:
-        return Hardest(images, _true_neighbors(checked, 1, q), q)
-    hardest = hardest_first(kernel.prompts)[0]
-    overlaps = np.empty((len(images), n_images), np.float32)
-    coupling = kernel.prompts[hardest], kernel.tau
-    own = noun_probabilities(kernel.semantic[images], coupling[:1], kernel.tau, 1, kernel.weight)[0]
+    return _Checked(images, kernel.features[images] @ kernel.features.T)
+
+
+def _overlaps(kernel: Kernel, number: int, images: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return the overlaps of some images with all images under a prompt."""
+    nouns = kernel.prompts[number]
+    own = noun_probabilities(kernel.semantic[images], [nouns], kernel.tau, 1, kernel.weight)[0]
+    overlaps = np.empty((len(images), len(kernel.semantic)), np.float32)
 
     def compare(rows: slice, block: NDArray[Any]) -> None:
         overlaps[:, rows] = own @ block.T
 
-    softmax_blocks(kernel.semantic, *coupling, compare, 1, kernel.weight)
-    true = _true_neighbors(checked, overlaps, q)
-    cheap = checked.cosines * (factors[0][images] @ factors[0].T)
-    # So many sampled images are as near as the q nearest of the collection.
-    nearest = _true_neighbors(checked, overlaps, max(1, round(share * q)))
-    return Hardest(images, true, round(places_needed(cheap, nearest) / share))
+    softmax_blocks(kernel.semantic, nouns, kernel.tau, compare, 1, kernel.weight)
+    return overlaps
 
 
 class _Checked(NamedTuple):
@@ -287,10 +298,8 @@ def _rank_pairs(
     progress: Progress | None,
 ) -> tuple[list[Neighbors], float]:
     """Return the nearest images of every image among its pairs, and the recall."""
-    n_images = len(names)
-    n_checked = min(n_images, CHECKED_IMAGES)
-    images = np.linspace(0, n_images - 1, n_checked).astype(np.intp)
-    checked = _Checked(images, kernel.features[images] @ kernel.features.T)
+    n_images, checked = len(names), _check(kernel, CHECKED_IMAGES)
+    images = checked.images
     n_graphs = max(1, len(kernel.prompts))
     neighbors: list[Any] = [None] * n_graphs
     chosen: Any = None  # The pairs that the first prompt needs, which is the hardest.
@@ -365,7 +374,7 @@ def noun_parts(
 
 def _true_neighbors(checked: _Checked, overlaps: NDArray[Any] | int, q: int) -> NDArray[np.intp]:
     """Return the images with the q largest positive kernel values, -1 where there are fewer."""
-    kernel = checked.cosines * overlaps
+    kernel, q = checked.cosines * overlaps, min(q, checked.cosines.shape[1] - 1)
     kernel[np.arange(len(kernel)), checked.images] = 0
     largest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
     return np.where(np.take_along_axis(kernel, largest, axis=1) > 0, largest, -1)
