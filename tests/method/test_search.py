@@ -179,7 +179,7 @@ def test_a_sample_tells_how_many_candidates_the_whole_collection_needs():
         def candidates(step, made=made, factors=factors):
             rows = made.features[::step]
             kernel = Kernel(rows, rows, list(made.noun_features), TAU)
-            return candidates_needed(kernel, factors[::step], Q, 256, 1 / step)
+            return candidates_needed(kernel, factors[::step], Q, 256, found=0.995, share=1 / step)
 
         needed.append([candidates(step) for step in (1, 2, 4)])
     ratios = np.array(needed) / np.array(needed)[:, :1]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.rows import Projection, unit_rows
-from nouncut.distributed.near import CellMeans, mean_rows, near_cells, near_needed
+from nouncut.distributed.near import MISSED, CellMeans, mean_rows, near_cells, near_needed
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.method.candidates import (
@@ -108,9 +108,13 @@ def choose_cells(
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
         kernel = Kernel(features, semantic, prompts, how.tau, how.weight)
         some = np.linspace(0, len(features) - 1, min(len(features), _JUDGED)).astype(np.intp)
-        share = len(some) / n_images
         n_candidates = candidates_needed(
-            kernel.take(some), factors[0][some], q, CHECKED_IMAGES, share
+            kernel.take(some),
+            factors[0][some],
+            q,
+            CHECKED_IMAGES,
+            found=1 - MISSED / 2,
+            share=len(some) / n_images,
         )
     hardest = hardest_neighbors(kernel, q, CHECKED_IMAGES)
 

@@ -23,6 +23,7 @@ from nouncut.distributed.cells import (
 )
 from nouncut.distributed.halo import RowGraph
 from nouncut.distributed.labels import Labelling, label_nodes
+from nouncut.distributed.near import MISSED
 from nouncut.distributed.neighbors import (
     find_neighbors,
     measure_recall,
@@ -46,11 +47,11 @@ from nouncut.method.inputs import warn_of_excluded
 from nouncut.method.merge import count_pieces
 from nouncut.method.spectral_diffusion import settle_weights
 
-# A search that finds less than this is repeated with more candidates and more near cells.
-ENOUGH = 0.99
+# A search that finds less under any prompt is repeated with more candidates and more near cells.
+ENOUGH = 1 - MISSED
 _MORE, _ATTEMPTS = 2, 3
 # Candidates per neighbour: the fewest, and the most of the first attempt.
-_FEWEST, _CANDIDATES = 2, 8
+_FEWEST, _CANDIDATES = 2, 16
 CUT = "cut"
 # The first cell and the end of every group of every partition.
 Groups = list[list[tuple[int, int]]]

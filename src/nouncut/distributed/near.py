@@ -20,9 +20,10 @@ from nouncut.method.search import Hardest
 # the largest. On made collections an image visits 0.2 to 1 cells, which finds as many neighbours as
 # ten times the near cells without visits.
 VISITS, _CLOSE = 2, 0.9
-# Near cells, with visits, miss this share of the sample's neighbours: half of it if candidates by
-# the mean prompt miss some too. Those of all images are nearer, so fewer of them are missed.
-_MISSED = 0.01
+# The search may miss this share of the neighbours. With nouns, near cells (with visits) may miss
+# half of it, and candidates by the mean prompt the other half. Cells are judged by the neighbours
+# in the sample; those of all images are nearer, so fewer of them are missed.
+MISSED = 0.01
 _FEWEST_NEAR = 4
 
 
@@ -99,7 +100,7 @@ def near_needed(
     """Return how many near cells hold nearly all neighbours of some sampled images."""
     present, own = hardest.neighbors >= 0, cells[hardest.images]
     kernel = means.kernel(*(part[hardest.images] for part in rows))
-    missed = _MISSED if means.factors is None else _MISSED / 2
+    missed = MISSED if means.factors is None else MISSED / 2
     n_near = _FEWEST_NEAR
     while n_near < means.n_cells:
         near = near_cells(means, n_near)

@@ -216,13 +216,13 @@ def _find_pairs(
     return _Pairs(pairs, partners_of_pairs(pairs), cosines)
 
 
-def places_needed(cheap: NDArray[Any], true: NDArray[np.intp]) -> int:
-    """Return how many of the largest values in every row hold enough of the true columns."""
+def places_needed(cheap: NDArray[Any], true: NDArray[np.intp], found: float = _FOUND) -> int:
+    """Return how many of the largest values in every row hold a share of the true columns."""
     places = []
     for values, columns in zip(cheap, true, strict=True):
         wanted = values[columns[columns >= 0]]
         places.append(len(values) - np.searchsorted(np.sort(values), wanted))
-    return int(np.quantile(np.concatenate([[1], *places]), _FOUND, method="higher"))
+    return int(np.quantile(np.concatenate([[1], *places]), found, method="higher"))
 
 
 class Hardest(NamedTuple):
@@ -245,11 +245,18 @@ def hardest_neighbors(kernel: Kernel, q: int, n_checked: int = CHECKED_IMAGES) -
 
 
 def candidates_needed(
-    kernel: Kernel, factors: NDArray[np.float32], q: int, n_checked: int, share: float
+    kernel: Kernel,
+    factors: NDArray[np.float32],
+    q: int,
+    n_checked: int,
+    *,
+    found: float,
+    share: float,
 ) -> int:
-    """Return how many candidates of the mean prompt hold nearly all neighbours under any prompt.
+    """Return how many candidates of the mean prompt hold enough neighbours under any prompt.
 
-    The images are a `share` of the collection, `factors` those of the mean prompt.
+    `found` is the share of neighbours that they should hold, `factors` are those of the mean
+    prompt. The images are a `share` of the collection.
     """
     checked = _check(kernel, n_checked)
     cheap = checked.cosines * (factors[checked.images] @ factors.T)
@@ -258,7 +265,7 @@ def candidates_needed(
     places = []
     for prompt in range(len(kernel.prompts)):
         overlaps = _overlaps(kernel, prompt, checked.images)
-        places.append(places_needed(cheap, _true_neighbors(checked, overlaps, n_near)))
+        places.append(places_needed(cheap, _true_neighbors(checked, overlaps, n_near), found))
     return round(max(places) / share)
 
 
