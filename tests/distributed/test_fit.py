@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from nouncut.compute.rows import unit_rows
@@ -32,7 +34,7 @@ from nouncut.paper.synthetic import make_clip_like
 N_CLUSTERS, MEMORY = 6, 10**9
 
 
-def fit_on_cluster(client, folder, features, prompts, n_partitions=3, n_files=2):
+def fit_on_cluster(client, folder, features, prompts, n_partitions=2, n_files=2):
     """Fit features that lie in several files; return labels, fit and finished labels."""
     (folder / "source").mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(np.array_split(features, n_files)):
@@ -124,7 +126,7 @@ def test_copies_share_a_node_and_isolated_images_are_placed(on_cluster, one_mach
 
 @pytest.mark.filterwarnings("ignore:1 of 1780 images")
 def test_partitions_do_not_change_the_labels(client, tmp_path, data, on_cluster):
-    other = fit_on_cluster(client, tmp_path, data.features, data.noun_features, 2, n_files=3)
+    other = fit_on_cluster(client, tmp_path, data.features, data.noun_features, 1, n_files=3)
     assert adjusted_rand_score(other.labels, on_cluster.labels) > 0.995
 
 
@@ -176,6 +178,29 @@ def test_sizes_follow_the_memory_of_a_worker():
     assert small.most_group_bytes < large.most_group_bytes
     assert small.most_near < large.most_near <= large.cells
     assert Sizes(3000, 512, 7, 10**9).cells == 6
+
+
+@given(
+    st.integers(2000, 10**8),
+    st.integers(16, 2048),
+    st.integers(1, 7),
+    st.integers(10**9, 10**11),
+    st.integers(1, 5000),
+)
+def test_tasks_shrink_with_partitions(n_images, width, n_prompts, memory, n_partitions):
+    whole = Sizes(n_images, width, n_prompts, memory, 4)
+    some, more = (whole.divided(n, 30, 100) for n in (n_partitions, 2 * n_partitions))
+    for own, other in ((some, whole), (more, some)):
+        assert own.most_group_bytes <= other.most_group_bytes
+        assert own.probability_bytes <= other.probability_bytes
+        assert own.columns(n_images, n_images) <= other.columns(n_images, n_images)
+        # What decides the result stays.
+        assert (own.sample, own.cells, own.most_near) == (
+            other.sample,
+            other.cells,
+            other.most_near,
+        )
+    assert more.most_group_bytes >= 0.4 * 2**28 - 1
 
 
 def test_an_empty_cluster_gets_the_image_that_fits_worst(client, tmp_path):
