@@ -146,14 +146,13 @@ def test_without_memory_for_brute_force_auto_uses_candidates(data):
 
 def test_a_search_that_misses_neighbors_is_repeated_with_more_candidates(data, monkeypatch):
     asked = []
-    find_pairs = search_module._find_pairs
 
-    def noted(*arrays, most, **options):
+    def few(kernel, factors, q, most, n_threads):
         asked.append(most)
         # With hardly any candidates of their own the prompts' neighbours are missed.
-        return find_pairs(*arrays, most=most // 200 + 1, **options)
+        return most // 200 + 1
 
-    monkeypatch.setattr(search_module, "_find_pairs", noted)
+    monkeypatch.setattr(search_module, "_choose_candidates", few)
     with pytest.warns(UserWarning, match="of the nearest images"):
         found = search(data, method="candidates")
     assert asked == [6 * Q, 4 * 6 * Q]
@@ -179,7 +178,9 @@ def test_a_sample_tells_how_many_candidates_the_whole_collection_needs():
         def candidates(step, made=made, factors=factors):
             rows = made.features[::step]
             kernel = Kernel(rows, rows, list(made.noun_features), TAU)
-            return candidates_needed(kernel, factors[::step], Q, 256, found=0.995, share=1 / step)
+            return candidates_needed(
+                kernel, factors[::step], Q, 256, found=0.995, share=1 / step
+            ).number
 
         needed.append([candidates(step) for step in (1, 2, 4)])
     ratios = np.array(needed) / np.array(needed)[:, :1]

@@ -25,7 +25,7 @@ from nouncut.method.candidates import (
 )
 from nouncut.method.copies import find_originals
 from nouncut.method.kernel import Kernel
-from nouncut.method.search import candidates_needed, hardest_neighbors, mean_prompt
+from nouncut.method.search import Candidates, candidates_needed, mean_prompt, true_neighbors
 
 # Principal axes of cells need few digits.
 _POWER_STEPS = 8
@@ -99,7 +99,7 @@ def choose_cells(
     """
     how = Coupling(**coupling)
     features, semantic = _unit_sample(storage, n_shards, how)
-    kernel, factors, n_candidates = Kernel(features, features), [], q
+    kernel, factors, needed = Kernel(features, features), [], Candidates(q, 0)
     if how.has_nouns:
         prompts = list(storage.read("choices/nouns.npy"))
         nouns = mean_prompt(prompts)
@@ -108,7 +108,7 @@ def choose_cells(
         factors = [project_nouns(semantic, nouns, how.tau, directions, 1, how.weight)]
         kernel = Kernel(features, semantic, prompts, how.tau, how.weight)
         some = np.linspace(0, len(features) - 1, min(len(features), _JUDGED)).astype(np.intp)
-        n_candidates = candidates_needed(
+        needed = candidates_needed(
             kernel.take(some),
             factors[0][some],
             q,
@@ -116,7 +116,7 @@ def choose_cells(
             found=1 - MISSED / 2,
             share=len(some) / n_images,
         )
-    hardest = hardest_neighbors(kernel, q, CHECKED_IMAGES)
+    checked, neighbors = true_neighbors(kernel, needed.hardest, q, CHECKED_IMAGES)
 
     def describe(rows: Any) -> NDArray[np.float32]:
         return describe_rows(features[rows], [part[rows] for part in factors])
@@ -126,10 +126,10 @@ def choose_cells(
     cells = assign_cells(describe, len(features), centers, 1)
     means = CellMeans(*(mean_rows(part, cells, len(centers)) for part in (features, *factors)))
     means.write(storage)
-    n_near = min(most_near, near_needed(means, hardest, cells, features, *factors))
+    n_near = min(most_near, near_needed(means, (checked, neighbors), cells, features, *factors))
     storage.write("cells/centers.npy", centers)
     storage.write("cells/near-0.npy", near_cells(means, n_near))
-    return {"places": n_candidates, "near": n_near}
+    return {"places": needed.number, "near": n_near}
 
 
 def _unit_sample(

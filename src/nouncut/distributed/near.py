@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from nouncut.compute.rows import label_matrix
 from nouncut.distributed.storage import Storage
-from nouncut.method.search import Hardest
 
 # Cells that an image visits at most, with the cells near them, and their kernel value as a share of
 # the largest. On made collections an image visits 0.2 to 1 cells, which finds as many neighbours as
@@ -95,11 +94,15 @@ def visited_cells(
 
 
 def near_needed(
-    means: CellMeans, hardest: Hardest, cells: NDArray[np.intp], *rows: NDArray[np.float32]
+    means: CellMeans,
+    checked: tuple[NDArray[np.intp], NDArray[np.intp]],
+    cells: NDArray[np.intp],
+    *rows: NDArray[np.float32],
 ) -> int:
     """Return how many near cells hold nearly all neighbours of some sampled images."""
-    present, own = hardest.neighbors >= 0, cells[hardest.images]
-    kernel = means.kernel(*(part[hardest.images] for part in rows))
+    images, neighbors = checked
+    present, own = neighbors >= 0, cells[images]
+    kernel = means.kernel(*(part[images] for part in rows))
     missed = MISSED if means.factors is None else MISSED / 2
     n_near = _FEWEST_NEAR
     while n_near < means.n_cells:
@@ -108,7 +111,7 @@ def near_needed(
         for visited in (own, *visited_cells(kernel.copy(), own, near).T):
             there = np.flatnonzero(visited >= 0)
             is_covered[there[:, None], near[visited[there]]] = True
-        found = np.take_along_axis(is_covered, cells[hardest.neighbors], axis=1)
+        found = np.take_along_axis(is_covered, cells[neighbors], axis=1)
         if found[present].mean() >= 1 - missed:
             break
         n_near *= 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -33,11 +33,14 @@ _BRUTE_FORCE = 2e11
 # From this number of images on, only images of near cells are compared.
 _CELLS_FROM = 300_000
 _QUERIES_AT_ONCE = 2048
-# Recall is measured on these images; a search with less is repeated with more effort.
+# Recall is measured on these images; a search with less under any prompt is repeated with more
+# effort.
 CHECKED_IMAGES = 64
-_ENOUGH, _MORE = 0.995, 4
-# Candidates per neighbour: at most these, and as many as find this share under the hardest prompt.
-MOST_CANDIDATES, _FOUND = 6, 0.999
+_ENOUGH, _MORE = 0.99, 4
+# Candidates per neighbour: at most these, and as many as find this share under the hardest prompt
+# in a sample of the images.
+_MOST_CANDIDATES, _FOUND = 6, 0.999
+_SAMPLED, _SAMPLED_CHECKED = 4096, 256
 
 
 class KernelSearch(NamedTuple):
@@ -133,16 +136,10 @@ def _search_candidates(
     for in_cells, effort in attempts:
         order, factors, blocks = _cheap_kernel(kernel, in_cells, effort, n_threads)
         ordered = kernel.take(order)
-        find_pairs = partial(
-            _find_pairs,
-            ordered.features,
-            factors,
-            blocks,
-            most=effort * MOST_CANDIDATES * q if factors else q,
-            n_threads=n_threads,
-            progress=progress,
-        )
-        found, recall = _rank_pairs(ordered, order, find_pairs, q, limit, n_threads, progress)
+        most = min(effort * _MOST_CANDIDATES * q if factors else q, len(order) - 1)
+        n_candidates = _choose_candidates(ordered, factors, q, most, n_threads)
+        pairs = _find_pairs(ordered.features, factors, blocks, n_candidates, n_threads, progress)
+        found, recall = _rank_pairs(ordered, order, pairs, q, limit, n_threads, progress)
         if recall >= _ENOUGH:
             break
     else:
@@ -176,6 +173,26 @@ def _cheap_kernel(
     return order, [rows[order] for rows in factors], blocks
 
 
+def _choose_candidates(
+    kernel: Kernel, factors: list[NDArray[np.float32]], q: int, most: int, n_threads: int
+) -> int:
+    """Return how many candidates every image has."""
+    if not factors:
+        return most
+    n_images = len(kernel.features)
+    some = np.linspace(0, n_images - 1, min(n_images, _SAMPLED)).astype(np.intp)
+    needed = candidates_needed(
+        kernel.take(some),
+        factors[0][some],
+        q,
+        _SAMPLED_CHECKED,
+        found=_FOUND,
+        share=len(some) / n_images,
+        n_threads=n_threads,
+    )
+    return min(max(q, needed.number), most)
+
+
 def mean_prompt(prompts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
     """Return the mean of the nouns' features over all prompts."""
     return np.asarray(np.mean(prompts, axis=0, dtype=np.float32))
@@ -193,21 +210,11 @@ def _find_pairs(
     features: NDArray[Any],
     factors: list[NDArray[np.float32]],
     blocks: list[tuple[slice, slice]],
-    checked: _Checked,
-    true: NDArray[np.intp],
-    *,
-    most: int,
+    n_candidates: int,
     n_threads: int,
     progress: Progress | None,
 ) -> _Pairs:
-    """Return the pairs of images that are near under the mean prompt.
-
-    There are as many as the true neighbours of the checked images under another prompt need.
-    """
-    n_candidates = min(most, len(features) - 1)
-    if factors:
-        cheap = checked.cosines * (factors[0][checked.images] @ factors[0].T)
-        n_candidates = min(n_candidates, places_needed(cheap, true))
+    """Return the pairs of images that are near under the mean prompt."""
     nearest = search_blocks(
         features, factors, n_candidates, blocks, n_threads=n_threads, progress=progress
     )[0]
@@ -216,7 +223,7 @@ def _find_pairs(
     return _Pairs(pairs, partners_of_pairs(pairs), cosines)
 
 
-def places_needed(cheap: NDArray[Any], true: NDArray[np.intp], found: float = _FOUND) -> int:
+def places_needed(cheap: NDArray[Any], true: NDArray[np.intp], found: float) -> int:
     """Return how many of the largest values in every row hold a share of the true columns."""
     places = []
     for values, columns in zip(cheap, true, strict=True):
@@ -225,23 +232,11 @@ def places_needed(cheap: NDArray[Any], true: NDArray[np.intp], found: float = _F
     return int(np.quantile(np.concatenate([[1], *places]), found, method="higher"))
 
 
-class Hardest(NamedTuple):
-    """Some images, and their true neighbours (n_checked, q) under the hardest prompt.
+class Candidates(NamedTuple):
+    """How many candidates of the mean prompt are needed, and for which prompt."""
 
-    Places are -1 where there are fewer neighbours.
-    """
-
-    images: NDArray[np.intp]
-    neighbors: NDArray[np.intp]
-
-
-def hardest_neighbors(kernel: Kernel, q: int, n_checked: int = CHECKED_IMAGES) -> Hardest:
-    """Find the neighbours of evenly spaced images."""
-    checked = _check(kernel, n_checked)
-    overlaps: NDArray[Any] | int = 1
-    if kernel.prompts:
-        overlaps = _overlaps(kernel, hardest_first(kernel.prompts)[0], checked.images)
-    return Hardest(checked.images, _true_neighbors(checked, overlaps, q))
+    number: int
+    hardest: int
 
 
 def candidates_needed(
@@ -251,9 +246,10 @@ def candidates_needed(
     n_checked: int,
     *,
     found: float,
-    share: float,
-) -> int:
-    """Return how many candidates of the mean prompt hold enough neighbours under any prompt.
+    share: float = 1.0,
+    n_threads: int = 1,
+) -> Candidates:
+    """Return how many candidates hold enough neighbours under every prompt.
 
     `found` is the share of neighbours that they should hold, `factors` are those of the mean
     prompt. The images are a `share` of the collection.
@@ -264,9 +260,18 @@ def candidates_needed(
     n_near = max(1, round(share * q))
     places = []
     for prompt in range(len(kernel.prompts)):
-        overlaps = _overlaps(kernel, prompt, checked.images)
+        overlaps = _overlaps(kernel, prompt, checked.images, n_threads)
         places.append(places_needed(cheap, _true_neighbors(checked, overlaps, n_near), found))
-    return round(max(places) / share)
+    return Candidates(round(max(places) / share), int(np.argmax(places)))
+
+
+def true_neighbors(
+    kernel: Kernel, prompt: int, q: int, n_checked: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return evenly spaced images and their neighbours (n_checked, q), -1 where there are fewer."""
+    checked = _check(kernel, n_checked)
+    overlaps = _overlaps(kernel, prompt, checked.images) if kernel.prompts else 1
+    return checked.images, _true_neighbors(checked, overlaps, q)
 
 
 def _check(kernel: Kernel, n_checked: int) -> _Checked:
@@ -275,7 +280,9 @@ def _check(kernel: Kernel, n_checked: int) -> _Checked:
     return _Checked(images, kernel.features[images] @ kernel.features.T)
 
 
-def _overlaps(kernel: Kernel, number: int, images: NDArray[np.intp]) -> NDArray[np.float32]:
+def _overlaps(
+    kernel: Kernel, number: int, images: NDArray[np.intp], n_threads: int = 1
+) -> NDArray[np.float32]:
     """Return the overlaps of some images with all images under a prompt."""
     nouns = kernel.prompts[number]
     own = noun_probabilities(kernel.semantic[images], [nouns], kernel.tau, 1, kernel.weight)[0]
@@ -284,7 +291,7 @@ def _overlaps(kernel: Kernel, number: int, images: NDArray[np.intp]) -> NDArray[
     def compare(rows: slice, block: NDArray[Any]) -> None:
         overlaps[:, rows] = own @ block.T
 
-    softmax_blocks(kernel.semantic, nouns, kernel.tau, compare, 1, kernel.weight)
+    softmax_blocks(kernel.semantic, nouns, kernel.tau, compare, n_threads, kernel.weight)
     return overlaps
 
 
@@ -298,43 +305,32 @@ class _Checked(NamedTuple):
 def _rank_pairs(
     kernel: Kernel,
     names: NDArray[np.intp],
-    find_pairs: Callable[[_Checked, NDArray[np.intp]], _Pairs],
+    chosen: _Pairs,
     q: int,
     limit: float,
     n_threads: int,
     progress: Progress | None,
 ) -> tuple[list[Neighbors], float]:
-    """Return the nearest images of every image among its pairs, and the recall."""
+    """Return the nearest images of every image among its pairs, and the lowest recall."""
     n_images, checked = len(names), _check(kernel, CHECKED_IMAGES)
     images = checked.images
     n_graphs = max(1, len(kernel.prompts))
-    neighbors: list[Any] = [None] * n_graphs
-    chosen: Any = None  # The pairs that the first prompt needs, which is the hardest.
-    recalls = []
-    for number in hardest_first(kernel.prompts):
+    neighbors, recalls = [], []
+    for number in range(n_graphs):
         values: Any = 0
-        for packed, overlaps in noun_parts(kernel, number, images, limit, n_threads):
-            if chosen is None:
-                chosen = find_pairs(checked, _true_neighbors(checked, overlaps, q))
+        overlaps: Any = 1
+        for packed, found_overlaps in noun_parts(kernel, number, images, limit, n_threads):
             values += pair_products(chosen.pairs, packed, n_threads) if packed else 1
+            overlaps = found_overlaps
         values *= chosen.cosines
         found = nearest_partners(chosen.partners, values, names, q, n_threads).sorted()
-        neighbors[number] = found
+        neighbors.append(found)
         true = _true_neighbors(checked, overlaps, q)
         recalls.append(_recall(found.indices[names[images]], true, names))
         if progress:
             progress("evaluating prompts", len(recalls), n_graphs)
     all_pairs = chosen.pairs.nnz == n_images * (n_images - 1) // 2
-    return neighbors, 1.0 if all_pairs else float(np.mean(recalls))
-
-
-def hardest_first(prompts: Sequence[NDArray[Any]]) -> list[int]:
-    """Return the numbers of the prompts, the most different from the mean prompt first."""
-    if not prompts:
-        return [0]
-    mean = mean_prompt(prompts)
-    distances = [float(np.linalg.norm(nouns - mean)) for nouns in prompts]
-    return sorted(range(len(prompts)), key=distances.__getitem__, reverse=True)
+    return neighbors, 1.0 if all_pairs else min(recalls)
 
 
 def noun_parts(
