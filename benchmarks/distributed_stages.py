@@ -35,7 +35,10 @@ from nouncut.distributed.result import finish_labels
 from nouncut.distributed.sizes import Sizes
 from nouncut.distributed.stages import Engine, StageCount, Task
 from nouncut.distributed.storage import Storage
-from nouncut.method.graphs import choose_neighbors
+from nouncut.method.ensemble import ensemble_graphs
+from nouncut.method.graphs import choose_neighbors, normalize_graph, symmetric_graphs
+from nouncut.method.merge import count_pieces
+from nouncut.method.neighbors import Neighbors
 from nouncut.paper.synthetic import make_clip_like
 
 TAU = 0.04
@@ -197,9 +200,33 @@ def compare(
     model.fit(features, noun_features=nouns or None, progress=ProgressLine())
     return {
         "one_machine_seconds": time.perf_counter() - start,
+        "one_machine_recall": model.neighbor_recall_,
         "ari": float(adjusted_rand_score(model.labels_, labels)),
         "weight_error": float(np.abs(model.prompt_weights_ - weights).max()),
     }
+
+
+def weights_on_same_neighbors(storage: Storage, n_partitions: int, k: int) -> np.ndarray:
+    """Return the prompt weights that one machine finds for the neighbours of the cluster.
+
+    Made images have no copies, so nodes are images in another order.
+    """
+    attempt = sum(name.startswith("recall-") for name in storage.sizes("stages")) - 1
+    folder, parts = f"neighbors-{attempt}", range(n_partitions)
+    images = np.concatenate([storage.read(f"nodes/{p:05d}/rows.npy") for p in parts])
+    found = [storage.read_several(f"{folder}/{p:05d}.npz") for p in parts]
+    nodes, back = np.append(images, -1), np.argsort(images)
+    neighbors = [
+        Neighbors(nodes[np.concatenate(indices)[back]], np.concatenate(values)[back])
+        for indices, values in zip(
+            zip(*(part["indices"] for part in found), strict=True),
+            zip(*(part["values"] for part in found), strict=True),
+            strict=True,
+        )
+    ]
+    graphs = [normalize_graph(graph)[0] for graph in symmetric_graphs(neighbors)]
+    n_pieces = count_pieces(len(images), k)
+    return ensemble_graphs(graphs, n_pieces, random_state=0, n_threads=2).prompts.weights
 
 
 def main() -> None:
@@ -224,6 +251,11 @@ def main() -> None:
         found |= {"ari_truth": float(adjusted_rand_score(truth, labels))}
         if args.compare:
             found |= compare(folder, nouns, labels, found["weights"], args.clusters)
+            if args.prompts > 1:
+                storage = Storage(str(folder / "work"))
+                own = weights_on_same_neighbors(storage, found["partitions"], args.clusters)
+                same = float(np.abs(own - found["weights"]).max())
+                found["weight_error_on_same_neighbors"] = same
     about = {key: value for key, value in vars(args).items() if key not in ("folder", "output")}
     line = json.dumps(about | found | setting("dask", "distributed"))
     print(line)

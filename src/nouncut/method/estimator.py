@@ -143,8 +143,8 @@ class NTKSpectralClustering(
     graph_ : csr_array of shape (n_images, n_images)
         The ensembled, normalised graph. A copy has one edge, of weight 1, to its original.
     neighbor_recall_ : float
-        The share of the true neighbours that the search found, measured on 64 images; 1 if all
-        images were compared.
+        The share of the true neighbours that the search found under the worst prompt, measured on
+        64 images; 1 if all images were compared.
     tau_ : float or None
         The temperature used; None without nouns.
     semantic_weight_ : float
