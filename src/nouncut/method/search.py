@@ -377,10 +377,15 @@ def noun_parts(
 
 def _true_neighbors(checked: _Checked, overlaps: NDArray[Any] | int, q: int) -> NDArray[np.intp]:
     """Return the images with the q largest positive kernel values, -1 where there are fewer."""
-    kernel, q = checked.cosines * overlaps, min(q, checked.cosines.shape[1] - 1)
-    kernel[np.arange(len(kernel)), checked.images] = 0
-    largest = np.argpartition(-kernel, q - 1, axis=1)[:, :q]
-    return np.where(np.take_along_axis(kernel, largest, axis=1) > 0, largest, -1)
+    n_checked, n_images = checked.cosines.shape
+    found = np.empty((n_checked, min(q, n_images - 1)), np.intp)
+    # One image at a time: the places of all values take twice the memory of the values.
+    for row, image in enumerate(checked.images):
+        kernel = checked.cosines[row] * (overlaps if isinstance(overlaps, int) else overlaps[row])
+        kernel[image] = 0
+        largest = np.argpartition(-kernel, found.shape[1] - 1)[: found.shape[1]]
+        found[row] = np.where(kernel[largest] > 0, largest, -1)
+    return found
 
 
 def _recall(found: NDArray[np.int32], true: NDArray[np.intp], names: NDArray[np.intp]) -> float:
