@@ -126,8 +126,8 @@ def cluster_images(
     resume : bool, default=False
         Whether to continue an unfinished run of a cluster in `output`.
     partitions : int, optional
-        Parts that the images are split into on a cluster; by default as many as the memory of a
-        worker asks for.
+        Parts that the images are split into on a cluster: with more, tasks need less memory. By
+        default as many as the memory of a worker asks for. A resumed run may have another number.
     coarsen : int, "auto" or "never", default="auto"
         On a cluster, group images into this many small clusters first, and cut those; "auto" does
         so if the vectors of all images would not fit in the memory of the cluster.

@@ -49,8 +49,8 @@ def cluster(
         int | None,
         typer.Option(
             min=1,
-            help="Parts that the images are split into. Default: as many as the memory of a "
-            "worker asks for.",
+            help="Parts that the images are split into: with more, tasks need less memory. "
+            "Default: as many as the memory of a worker asks for.",
             show_default=False,
             rich_help_panel=_ON_CLUSTER,
         ),

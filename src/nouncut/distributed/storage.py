@@ -126,6 +126,15 @@ class Storage:
             if not path.endswith(NEW_SUFFIX)
         }
 
+    def names(self, folder: str) -> list[str]:
+        """Return the names of what is directly in a folder."""
+        system, root = self._system
+        path = f"{root}/{folder}".rstrip("/")
+        if not system.exists(path):
+            return []
+        found = system.ls(path, detail=False)
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
     def size(self, name: str) -> int | None:
         """Return the size of a file; None if there is none."""
         system, root = self._system
