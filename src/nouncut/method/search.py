@@ -37,9 +37,10 @@ _QUERIES_AT_ONCE = 2048
 # effort.
 CHECKED_IMAGES = 64
 _ENOUGH, _MORE = 0.99, 4
-# Candidates per neighbour: at most these, and as many as find this share under the hardest prompt
-# in a sample of the images.
-_MOST_CANDIDATES, _FOUND = 6, 0.999
+# As many candidates as find this share under the hardest prompt in a sample of the images, half of
+# what may be missed: at most 16 per neighbour, and 6 where all images would have too many pairs.
+_FOUND = 0.995
+_MOST_CANDIDATES, _FEWER_CANDIDATES, _MANY_PAIRS = 16, 6, 10**8
 _SAMPLED, _SAMPLED_CHECKED = 4096, 256
 
 
@@ -136,8 +137,7 @@ def _search_candidates(
     for in_cells, effort in attempts:
         order, factors, blocks = _cheap_kernel(kernel, in_cells, effort, n_threads)
         ordered = kernel.take(order)
-        most = min(effort * _MOST_CANDIDATES * q if factors else q, len(order) - 1)
-        n_candidates = _choose_candidates(ordered, factors, q, most, n_threads)
+        n_candidates = _choose_candidates(ordered, factors, q, effort, n_threads)
         pairs = _find_pairs(ordered.features, factors, blocks, n_candidates, n_threads, progress)
         found, recall = _rank_pairs(ordered, order, pairs, q, limit, n_threads, progress)
         if recall >= _ENOUGH:
@@ -174,12 +174,13 @@ def _cheap_kernel(
 
 
 def _choose_candidates(
-    kernel: Kernel, factors: list[NDArray[np.float32]], q: int, most: int, n_threads: int
+    kernel: Kernel, factors: list[NDArray[np.float32]], q: int, effort: int, n_threads: int
 ) -> int:
     """Return how many candidates every image has."""
-    if not factors:
-        return most
     n_images = len(kernel.features)
+    if not factors:
+        return min(q, n_images - 1)
+    most = int(np.clip(_MANY_PAIRS // n_images, _FEWER_CANDIDATES * q, _MOST_CANDIDATES * q))
     some = np.linspace(0, n_images - 1, min(n_images, _SAMPLED)).astype(np.intp)
     needed = candidates_needed(
         kernel.take(some),
@@ -190,7 +191,7 @@ def _choose_candidates(
         share=len(some) / n_images,
         n_threads=n_threads,
     )
-    return min(max(q, needed.number), most)
+    return min(effort * min(max(q, needed.number), most), n_images - 1)
 
 
 def mean_prompt(prompts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
