@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from threading import RLock, Thread
+from threading import RLock, Thread, main_thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,7 +66,8 @@ class Session:
 
     def warm_up(self) -> None:
         """Load in the background what the first search and the first edit need."""
-        Thread(target=self._warm_up, daemon=True).start()
+        # Not a daemon: libraries abort the process if it ends while a thread is inside of them.
+        Thread(target=self._warm_up).start()
 
     def _warm_up(self) -> None:
         computed = self.view().run.computed
@@ -78,6 +79,8 @@ class Session:
             lambda: computed.half_closeness,
         ]
         for load in work:
+            if not main_thread().is_alive():
+                return
             # Whoever asks for what cannot be loaded is told so.
             with suppress(NouncutError):
                 load()
