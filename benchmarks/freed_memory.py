@@ -21,8 +21,8 @@ from _setting import setting
 SETTINGS = {
     "returned (Dask)": {"MALLOC_TRIM_THRESHOLD_": "65536"},
     "kept (local workers)": {
-        "MALLOC_TRIM_THRESHOLD_": str(2**27),
-        "MALLOC_MMAP_THRESHOLD_": str(2**25),
+        "MALLOC_TRIM_THRESHOLD_": str(2**24),
+        "MALLOC_MMAP_THRESHOLD_": str(2**22),
     },
 }
 BLOCK, WIDTH, TIMES, REPEATS = 512, 128, 300, 5

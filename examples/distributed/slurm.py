@@ -34,7 +34,7 @@ def main(source: str, output: str) -> None:
             # Workers that keep freed memory for the next task are up to twice as fast.
             job_script_prologue=[
                 "export OMP_NUM_THREADS=1",
-                "export MALLOC_TRIM_THRESHOLD_=134217728 MALLOC_MMAP_THRESHOLD_=33554432",
+                "export MALLOC_TRIM_THRESHOLD_=16777216 MALLOC_MMAP_THRESHOLD_=4194304",
             ],
         ) as cluster,
         Client(cluster) as client,

@@ -23,9 +23,10 @@ _LOCAL_SETTINGS = {
     # up.
     "distributed.deploy.lost-worker-timeout": "10 minutes",
     # Dask's workers return every block of memory to the system, so that fresh pages make products
-    # of matrices take twice as long.
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+    # of matrices take twice as long. Blocks of the search are kept; larger ones are returned, as
+    # Dask would take what is kept for data, and move all data to the disk.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**24,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**22,
 }
 
 

@@ -26,8 +26,9 @@ _BALANCE = 64
 _UNION, _EDGE_BYTES, _PROMPT_BYTES = 2.5, 33, 20
 # Copies of a block of vectors in a task.
 _BLOCKS = 5
-# Blocks that a filter holds at once, and halos: those of the step before may not be freed yet.
-_STATES, _HALOS = 3, 2
+# Blocks that a filter holds at once, and halos: each is held where it comes from and where it goes,
+# and those of the step before may not be freed yet.
+_STATES, _HALOS = 3, 4
 # Keys, indices, cosines and values of a candidate.
 _CANDIDATE_BYTES = 56
 
