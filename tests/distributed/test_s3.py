@@ -159,6 +159,8 @@ def test_the_command_writes_a_run_to_a_bucket(s3, environment, source, tmp_path,
     said = command(*cluster, "--resume")
     assert f"Run: {url}, with a copy in" in said
     assert "dashboard" in said
+    assert "Nothing is new" not in said
+    assert "known from before" not in said
     system.invalidate_cache()
     assert not system.find("runs/photos/work")
     assert {"manifest.json", "report.html", "clusters.parquet"} <= {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
 import typer
@@ -91,6 +92,7 @@ def cluster(
         from nouncut.workflow import cluster_images
 
         announcement = Announcement(bars)
+        began = datetime.now(UTC).replace(microsecond=0)
         with _cluster_of(scheduler, quiet) as client:
             run = cluster_images(
                 path,
@@ -105,6 +107,8 @@ def cluster(
                 coarsen=_parse_coarsen(coarsen),
                 **settings,
             )
+    if scheduler is not None:
+        announcement.end_on_cluster(run, began)
     show_run(run, announcement, quiet=quiet, as_json=as_json)
     if output is not None and "://" in output and not quiet and not as_json:
         results().print(

@@ -63,6 +63,11 @@ class Announcement:
         if self.was_printed:
             self._bars.note(describe_estimate(estimate))
 
+    def end_on_cluster(self, run: Run, began: datetime) -> None:
+        """Tell whether a cluster, which makes no estimate, has made a new run."""
+        self.is_new = datetime.fromisoformat(run.manifest["finished"]) >= began
+        self.was_printed = True
+
 
 def describe_estimate(estimate: Estimate) -> str:
     """Return what there is to do, and the time and memory that it takes."""
