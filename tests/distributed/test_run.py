@@ -71,7 +71,8 @@ def test_an_interrupted_run_is_resumed_without_repetition(client, source, run, t
             raise KeyboardInterrupt
 
     plain = {"output": tmp_path / "run", "client": client}
-    nodes = tmp_path / "run" / "work" / "nodes"
+    work = tmp_path / "run" / "work"
+    nodes, receipt = work / "nodes", work / "receipts" / "features" / "00000.json"
     with pytest.raises(KeyboardInterrupt):
         cluster_images(source, K, progress=interrupt, partitions=1, **plain)
     assert len(list(nodes.iterdir())) == 1
@@ -81,12 +82,12 @@ def test_an_interrupted_run_is_resumed_without_repetition(client, source, run, t
         cluster_images(source, K, **plain)
     with pytest.raises(OutputError, match="other settings"):
         cluster_images(source, K + 1, resume=True, **plain)
-    features = (tmp_path / "run/work/receipts/features/00000.json").stat().st_mtime_ns
+    written = receipt.stat().st_mtime_ns
     with pytest.raises(KeyboardInterrupt):
         cluster_images(source, K, resume=True, progress=interrupt, partitions=2, **plain)
     # What does not depend on the number of partitions is kept.
     assert len(list(nodes.iterdir())) == 2
-    assert (tmp_path / "run/work/receipts/features/00000.json").stat().st_mtime_ns == features
+    assert receipt.stat().st_mtime_ns == written
     again = cluster_images(source, K, resume=True, **plain)
     assert np.array_equal(again.labels, run.labels)
     stages = again.manifest["stages"]
