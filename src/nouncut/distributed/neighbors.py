@@ -18,7 +18,7 @@ from nouncut.compute.pairs import pair_products
 from nouncut.distributed.cells import Coupling, Layout, NodeReader, kernel_of
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
-from nouncut.distributed.visits import EDGE, Visitors, read_visitors
+from nouncut.distributed.visits import EDGE, Visitors, read_checked, read_visitors
 from nouncut.method.kernel import Kernel
 from nouncut.method.neighbors import (
     BLOCK_SIZE,
@@ -54,7 +54,8 @@ def find_neighbors(
     images = task.read(around)
     place = f"neighbors-{attempt}/{partition:05d}-{group:03d}"
     if around.n_own:
-        indices, values, true = _search_own(task, images, around)
+        checked = read_checked(storage, layout, attempt)
+        indices, values, true = _search_own(task, images, around, checked)
         storage.write_several(f"{place}.npz", indices=indices, values=values)
         storage.write(f"{place}-checked.npy", true)
     visitors = read_visitors(storage, layout, attempt, first_cell, last_cell, task.how)
@@ -85,13 +86,12 @@ class _Task(NamedTuple):
 
 
 def _search_own(
-    task: _Task, images: _Images, around: _Around
+    task: _Task, images: _Images, around: _Around, checked: Visitors
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint64]]:
     """Return neighbours and values of the own nodes, and keys of the checked ones' neighbours."""
     features, factors = images.features, images.factors
     most = min(task.n_candidates, len(features) - 1)
     found = search_blocks(features, factors, most, around.blocks(), n_rows=around.n_own)[0]
-    checked = _read_checked(task)
     nearest, true = _rank(task, images, found.sorted().indices, checked, are_visitors=False)
     indices, values = (np.stack(part) for part in zip(*nearest, strict=True))
     return indices, values, true
@@ -209,18 +209,6 @@ def _read_cells(storage: Storage, layout: Layout, name: str, cells: list[int]) -
             at += len(rows)
     assert found is not None
     return found
-
-
-def _read_checked(task: _Task) -> Visitors:
-    """Return the nodes on which the recall is measured."""
-    checked = np.asarray(task.storage.read("checked.npy"))
-    read = NodeReader(task.storage, task.layout)
-
-    def rows(name: str) -> NDArray[Any]:
-        return np.concatenate([read(name, int(node), int(node) + 1) for node in checked])
-
-    semantic = rows("semantic") if task.how.differs else None
-    return Visitors(checked, np.empty(0, np.int64), rows("features"), [], semantic)
 
 
 def _rank(

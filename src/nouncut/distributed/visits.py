@@ -38,7 +38,10 @@ class Visitors(NamedTuple):
 def send_visitors(
     storage: Storage, partition: int, attempt: int, coupling: dict[str, Any]
 ) -> Result:
-    """Write the visitors from a partition, sorted by the cells that they visit."""
+    """Write the visitors from a partition, sorted by the cells that they visit.
+
+    Also writes its nodes on which the recall is measured, which every search compares with its own.
+    """
     how, layout, means = Coupling(**coupling), Layout.read(storage), CellMeans.read(storage)
     near = np.asarray(storage.read(f"cells/near-{attempt}.npy"))
     names = ["features"] + ["factors"] * how.has_nouns + ["semantic"] * how.differs
@@ -60,6 +63,10 @@ def send_visitors(
         storage.write(f"{folder}/{name}.npy", parts[name][rows])
     storage.write(f"{folder}/nodes.npy", start + rows)
     storage.write(f"{folder}/ends.npy", np.searchsorted(cells, np.arange(means.n_cells + 1)))
+    checked = np.asarray(storage.read("checked.npy"))
+    checked = checked[(checked >= start) & (checked < stop)]
+    kept = {name: parts[name][checked - start] for name in names if name != "factors"}
+    storage.write_several(f"{folder}/checked.npz", nodes=checked, **kept)
     return {"n_visits": len(rows)}
 
 
@@ -82,6 +89,17 @@ def read_visitors(
     factors = [rows("factors")] if how.has_nouns else []
     semantic = rows("semantic") if how.differs else None
     return Visitors(rows("nodes"), np.concatenate(cells), rows("features"), factors, semantic)
+
+
+def read_checked(storage: Storage, layout: Layout, attempt: int) -> Visitors:
+    """Return the nodes on which the recall is measured."""
+    parts = [
+        storage.read_several(f"visits-{attempt}/{p:05d}/checked.npz")
+        for p in range(layout.n_partitions)
+    ]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    nowhere = np.empty(0, np.int64)
+    return Visitors(found["nodes"], nowhere, found["features"], [], found.get("semantic"))
 
 
 def bring_home(
