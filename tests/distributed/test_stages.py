@@ -129,12 +129,17 @@ def test_wrong_schedulers_are_explained(monkeypatch):
 @pytest.mark.parametrize("url", ["memory://bucket/prefix", "folder"])
 def test_storage_reads_what_it_wrote(tmp_path, url):
     storage = Storage(url if ":" in url else str(tmp_path / url))
-    rows = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(10, 3)).astype(np.float32)
     storage.write("a/rows.npy", rows)
     storage.write_several("a/some.npz", x=rows[:2], y=np.arange(3))
     storage.write_json("b.json", {"k": [1, 2]})
-    assert np.array_equal(storage.read("a/rows.npy", 2, 5), rows[2:5])
-    assert np.array_equal(storage.read("a/rows.npy"), rows)
+    # One request reads the whole of a small array, but the beginning of a large one.
+    many = rng.normal(size=(9000, 3))
+    storage.write("a/many.npy", many)
+    for name, array in (("rows", rows), ("many", many)):
+        for start, stop in ((0, None), (2, 5), (2000, 8500), (8990, 9999), (9000, None), (7, 7)):
+            assert np.array_equal(storage.read(f"a/{name}.npy", start, stop), array[start:stop])
     assert storage.read_several("a/some.npz")["y"].tolist() == [0, 1, 2]
     assert storage.read_json("b.json") == {"k": [1, 2]}
     assert storage.sizes("a") == {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -146,8 +146,17 @@ class Engine:
             for key in failed:
                 self.storage.remove(f"receipts/{stage}/{key}.json")
 
+    @cached_property
+    def _begun(self) -> set[str]:
+        """Stages of which something was finished by an earlier attempt, or now."""
+        folders = ("stages", "receipts")
+        return {n.removesuffix(".json") for one in folders for n in self.storage.names(one)}
+
     def _finished(self, stage: str) -> dict[str, Result]:
         """Return the results of finished tasks; those whose files are not whole do not count."""
+        if stage not in self._begun:
+            self._begun.add(stage)
+            return {}
         if self.storage.size(_joined_receipts(stage)) is not None:
             found: dict[str, Result] = self.storage.read_json(_joined_receipts(stage))
             return found

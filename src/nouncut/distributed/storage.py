@@ -119,6 +119,8 @@ class Storage:
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the finished files below a folder, and their sizes."""
         system, root = self._system
+        # Others write files too.
+        system.invalidate_cache(f"{root}/{folder}")
         found = system.find(f"{root}/{folder}", detail=True)
         return {
             path.rpartition(f"/{folder}/")[2]: int(info["size"])
@@ -130,6 +132,7 @@ class Storage:
         """Return the names of what is directly in a folder."""
         system, root = self._system
         path = f"{root}/{folder}".rstrip("/")
+        system.invalidate_cache(path)
         if not system.exists(path):
             return []
         found = system.ls(path, detail=False)
@@ -168,11 +171,12 @@ class Storage:
         self.written[name] = len(content)
 
     def _read_range(self, name: str, start: int, stop: int | None) -> NDArray[Any]:
-        """Read some rows of an array with two requests: its header, and the rows."""
+        """Read some rows of an array: its beginning, and the rows if they are not in there."""
         system, root = self._system
         path = f"{root}/{name}"
         with self._explained(name), _PARSING:
-            head = io.BytesIO(system.cat_file(path, start=0, end=_HEADER_BYTES))
+            beginning = system.cat_file(path, start=0, end=_BEGINNING_BYTES)
+            head = io.BytesIO(beginning)
             version = np.lib.format.read_magic(head)
             reader = (
                 np.lib.format.read_array_header_1_0
@@ -185,9 +189,12 @@ class Storage:
             rows = range(shape[0])[start:stop]
             width = dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
             begin = head.tell() + rows.start * width
-            size = len(rows) * width
+            end = begin + len(rows) * width
             # Object stores refuse a range of no bytes.
-            content = system.cat_file(path, start=begin, end=begin + size) if size else b""
+            if begin == end or end <= len(beginning):
+                content = beginning[begin:end]
+            else:
+                content = system.cat_file(path, start=begin, end=end)
         self.n_read += len(content)
         return np.frombuffer(content, dtype).reshape(len(rows), *shape[1:])
 
@@ -195,8 +202,8 @@ class Storage:
         return _Explained(f"{self.url.rstrip('/')}/{name}")
 
 
-# NumPy pads headers to 64 bytes; those of plain arrays have 128.
-_HEADER_BYTES = 4096
+# The header of an array, and all of a small one: a request for them takes as long as for less.
+_BEGINNING_BYTES = 2**16
 
 
 class _Explained:
