@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from distributed import get_worker
 
 
 def double(storage, number, seconds=0.0):
@@ -34,3 +35,7 @@ def fail_until(storage, marker):
 def keep_product(storage, block, partition):
     storage.write(f"product/{partition}.npy", block)
     return {}
+
+
+def say_worker(storage, block):
+    return {"address": get_worker().address}

@@ -178,6 +178,9 @@ def test_sizes_follow_the_memory_of_a_worker():
     assert small.most_group_bytes < large.most_group_bytes
     assert small.most_near < large.most_near <= large.cells
     assert Sizes(3000, 512, 7, 10**9).cells == 6
+    # Every worker has as many partitions, if there are enough.
+    numbers = [Sizes(16_000, 512, 7, 10**9, n).partitions(30, 20) for n in (1, 3, 8, 100)]
+    assert numbers == [8, 9, 8, 8]
 
 
 @given(

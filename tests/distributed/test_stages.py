@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dask_processes import DaskProcesses
-from task_functions import die_once, double, fail_until
+from task_functions import die_once, double, fail_until, say_worker
 
 from nouncut.distributed.client import connect
-from nouncut.distributed.stages import Engine, Task
+from nouncut.distributed.stages import Engine, Flow, Task
 from nouncut.distributed.storage import Storage
 from nouncut.errors import ClusterError, InputError, ParameterError
 
@@ -152,3 +152,13 @@ def test_storage_reads_what_it_wrote(tmp_path, url):
     assert storage.size("a/rows.npy") is None
     with pytest.raises(InputError, match=r"a/rows.npy is missing"):
         storage.read("a/rows.npy")
+
+
+def test_steps_run_at_home(processes, tmp_path):
+    flow, addresses = Flow(), sorted(processes.scheduler_info(n_workers=-1)["workers"])
+    first = [flow.add(np.zeros, home=home, shape=1000) for home in range(2)]
+    # A step is at home with its first input.
+    second = [flow.add(np.add, *pair) for pair in (first, first[::-1])]
+    tasks = [Task(str(home), say_worker, {}, (one,)) for home, one in enumerate(second)]
+    found = Engine(processes, Storage(str(tmp_path))).run("homes", tasks, flow=flow)
+    assert [one["address"] for one in found] == addresses

@@ -30,14 +30,17 @@ _WORTH_ORDERING = 5000
 def sparse_product(S: csr_array, X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     """Return ``S @ X`` for a dense block X; the same to the last bit for any `n_threads`."""
     # A sum has the order of the row's entries in any panel.
-    out = np.empty((S.shape[0], X.shape[1]), dtype=np.result_type(S.dtype, X.dtype))
     if S.nnz * X.shape[1] < _WORTH_A_THREAD:
         n_threads = 1
+    panels = _panels(X.shape[1], n_threads)
+    if len(panels) == 1 and X.shape[1] % _LANES == 0:
+        return np.asarray(S @ X)  # Nothing to fill up, and no copies.
+    out = np.empty((S.shape[0], X.shape[1]), dtype=np.result_type(S.dtype, X.dtype))
 
     def multiply(columns: slice) -> None:
         _write_panel(out, columns, S @ _read_panel(X, columns))
 
-    run_tasks(multiply, _panels(X.shape[1], n_threads), n_threads)
+    run_tasks(multiply, panels, n_threads)
     return out
 
 

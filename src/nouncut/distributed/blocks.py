@@ -93,12 +93,18 @@ def _save_sums(
 
 
 def save_filtered(
-    storage: Storage, state: State, partition: int, name: str, arguments: list[Any]
+    storage: Storage,
+    state: State,
+    partition: int,
+    rows: list[int],
+    name: str,
+    first: int,
+    done: dict[str, Any],
 ) -> Result:
     """Write filtered columns, their squares, and their products with `done`."""
-    first, done = arguments
-    storage.write(f"{name}/filtered/{partition:05d}-{first}.npy", state.now)
-    _save_sums(storage, partition, f"{name}/filtered", first, state.now, done)
+    filtered = state.now[slice(*rows)]
+    storage.write(f"{name}/filtered/{partition:05d}-{first}.npy", filtered)
+    _save_sums(storage, partition, f"{name}/filtered", first, filtered, done)
     return {}
 
 
@@ -112,11 +118,18 @@ def sum_products(
 
 
 def save_image(
-    storage: Storage, image: NDArray[Any], partition: int, name: str, arguments: list[Any]
+    storage: Storage,
+    images: NDArray[Any],
+    partition: int,
+    rows: list[int],
+    name: str,
+    first: int,
+    last: int,
+    done: dict[str, Any],
+    rest: dict[str, Any],
 ) -> Result:
     """Write the image of some columns, and their products with all columns."""
-    first, done, rest, last = arguments
-    block = read_block(storage, partition, done, rest)
+    block, image = read_block(storage, partition, done, rest), images[slice(*rows)]
     storage.write(f"{name}/image/{partition:05d}-{first}.npy", image)
     storage.write_several(
         f"{name}/image/sums-{partition:05d}-{first}.npz",

@@ -115,7 +115,9 @@ def fit_shards(
     n_excluded, n_isolated = _exclude(graph, options.n_clusters)
     warn_of_excluded(n_excluded, n_isolated, n_nodes, options.n_clusters)
     gram = normalize(graph, "raw", "degrees", STACK)
-    panel = sizes.panel(n_nodes, sum(offsets[-1] for offsets in graph.offsets))
+    n_halo = graph.bundled().n_halo
+    # Once, because a resumed run may have other workers, and files hold this number of columns.
+    panel = engine.once("panel", lambda: {"columns": sizes.panel(n_nodes, n_halo)})["columns"]
     prompts, values, space = _cut(graph, gram, n_pieces, panel, options)
     cut = graph._replace(folder=CUT)
     vectors = {"folder": space.block, "columns": space.columns[:n_pieces], "transform": None}

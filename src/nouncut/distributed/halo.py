@@ -1,12 +1,15 @@
-"""Products of a partitioned graph with blocks of vectors: partitions exchange only their halos.
+"""Products of a partitioned graph with blocks of vectors: workers exchange only halos.
 
-Blocks live in the memory of the workers while a stage runs. Dask decides which step runs where.
+Blocks live in the memory of the workers while a stage runs. Many products in a row are taken of
+bundles: consecutive partitions that one worker holds and multiplies at once, so that Dask has few
+steps to hand out, and what partitions of one worker need of each other is not copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +25,13 @@ _LOW_END, _FILTER_DEGREE, _MARGIN = -0.2, 20, 0.05
 
 
 class RowGraph(NamedTuple):
-    """A graph as row partitions in files."""
+    """A graph as row partitions in files, and the bundles of them that are multiplied at once."""
 
     engine: Engine
     folder: str
     starts: list[int]  # (n_partitions + 1,), the first node of every partition
     offsets: list[list[int]]  # Where the nodes of every other partition begin in a halo.
+    n_bundles: int | None = None  # By default every partition is a bundle.
 
     @property
     def n_partitions(self) -> int:
@@ -39,37 +43,84 @@ class RowGraph(NamedTuple):
         """The number of nodes."""
         return self.starts[-1]
 
-    def load(self, flow: Flow, function: Callable[..., Any], **plain: Any) -> Step:
-        """Add a step that reads files."""
-        storage = self.engine.storage
-        return flow.add(partial_of(function, storage.url, storage.options), **plain)
+    @property
+    def bundles(self) -> list[range]:
+        """The partitions of every bundle."""
+        n = self.n_bundles or self.n_partitions
+        ends = [number * self.n_partitions // n for number in range(n + 1)]
+        return [range(a, b) for a, b in pairwise(ends)]
+
+    @property
+    def n_halo(self) -> int:
+        """The most nodes that the halos of all bundles have together."""
+        return sum(self._halo_of(own) for own in self.bundles)
+
+    def bundled(self) -> RowGraph:
+        """Return the graph with one bundle for every thread of the workers."""
+        return self._replace(n_bundles=min(self.n_partitions, self.engine.n_threads))
+
+    def load(self, flow: Flow, function: Callable[..., Any], **plain: Any) -> list[Step]:
+        """Add a step for every bundle that reads its partitions with a function."""
+        return [
+            self._step(flow, _read_rows_of, home, partitions=list(bundle), read=function, **plain)
+            for home, bundle in enumerate(self.bundles)
+        ]
 
     def parts(self, flow: Flow) -> list[Step]:
-        """Return the rows of every partition as a sparse matrix."""
+        """Return the rows of every bundle as a sparse matrix."""
         return [
-            self.load(flow, read_rows, folder=self.folder, partition=p)
-            for p in range(self.n_partitions)
+            self._step(flow, read_bundle, home, self.folder, list(bundle), self._bounds(bundle))
+            for home, bundle in enumerate(self.bundles)
         ]
 
     def wanted(self, flow: Flow) -> list[list[tuple[int, Step]]]:
-        """Return for every partition the partitions around it, and their nodes that it needs."""
+        """Return for every bundle the bundles around it, and their nodes that it needs."""
         return [
             [
-                (other, self.load(flow, _read_wanted, partition=p, a=a, b=b, start=start))
-                for other, (a, b, start) in enumerate(
-                    zip(offsets[:-1], offsets[1:], self.starts, strict=False)
-                )
-                if b > a
+                (home, self._step(flow, _read_wanted, home, slices, self.starts[other.start]))
+                for home, other in enumerate(self.bundles)
+                if (slices := self._slices(own, other))
             ]
-            for p, offsets in enumerate(self.offsets)
+            for own in self.bundles
         ]
 
+    def tasks(
+        self, function: Callable[..., Result], arguments: dict[str, Any], *inputs: Sequence[Step]
+    ) -> list[Task]:
+        """Return a task for every partition; its inputs are those of its bundle, and its `rows`."""
+        found = []
+        for bundle, *steps in zip(self.bundles, *inputs, strict=True):
+            first = self.starts[bundle.start]
+            for p in bundle:
+                rows = [self.starts[p] - first, self.starts[p + 1] - first]
+                own = {"partition": p, "rows": rows, **arguments}
+                found.append(Task(f"{p:05d}", function, own, tuple(steps)))
+        return found
 
-def partial_of(function: Callable[..., Any], url: str, options: Options) -> Callable[..., Any]:
-    """Return a function of plain arguments that opens the storage itself."""
-    loaded = partial(_load, function, url, options)
-    loaded.__name__ = function.__name__  # type: ignore[attr-defined]
-    return loaded
+    def _slices(self, own: range, other: range) -> list[tuple[int, int, int]]:
+        """Return where the halos of a bundle's partitions lead to another bundle."""
+        if own == other:
+            return []
+        ends = [(p, self.offsets[p][other.start], self.offsets[p][other.stop]) for p in own]
+        return [(p, a, b) for p, a, b in ends if b > a]
+
+    def _halo_of(self, own: range) -> int:
+        around = [slices for other in self.bundles for slices in self._slices(own, other)]
+        start, stop = self._bounds(own)
+        # Partitions of a bundle may need the same nodes.
+        return min(sum(b - a for _, a, b in around), self.n_nodes - (stop - start))
+
+    def _bounds(self, bundle: range) -> tuple[int, int]:
+        return self.starts[bundle.start], self.starts[bundle.stop]
+
+    def _step(
+        self, flow: Flow, function: Callable[..., Any], home: int, *values: Any, **plain: Any
+    ) -> Step:
+        """Add a step that reads files."""
+        storage = self.engine.storage
+        loaded = partial(_load, function, storage.url, storage.options, values)
+        loaded.__name__ = function.__name__  # type: ignore[attr-defined]
+        return flow.add(loaded, home=home, **plain)
 
 
 def exchange(
@@ -78,7 +129,7 @@ def exchange(
     wanted: Sequence[Sequence[tuple[int, Step]]],
     pick: Callable[..., Any] | None = None,
 ) -> list[list[Step]]:
-    """Return the halo of every partition in pieces, one from each partition around it."""
+    """Return the halo of every bundle in pieces, one from each bundle around it."""
     take = pick or take_rows
     return [[flow.add(take, blocks[other], rows) for other, rows in around] for around in wanted]
 
@@ -90,7 +141,7 @@ def chebyshev_states(
     interval: tuple[float, float],
     coefficients: NDArray[Any],
 ) -> list[Step]:
-    """Apply Chebyshev series of a graph to blocks; return the last state of every partition.
+    """Apply Chebyshev series of a graph to blocks; return the last state of every bundle.
 
     `coefficients` are (n_series, degree + 1); without series the state has the last polynomial.
     """
@@ -153,7 +204,7 @@ def _next_state(
 
 
 def multiply_rows(part: csr_array, own: NDArray[Any], *halo: NDArray[Any]) -> NDArray[Any]:
-    """Return the product of a partition's rows with a block and its halo."""
+    """Return the product of a bundle's rows with a block and its halo."""
     block = np.concatenate([own, *halo]) if halo else own
     return sparse_product(part.astype(block.dtype, copy=False), block)
 
@@ -175,21 +226,63 @@ def read_rows(storage: Storage, folder: str, partition: int) -> csr_array:
     rows = storage.read_several(f"{folder}/{partition:05d}.npz")
     n_halo = storage.read(f"halo/{partition:05d}.npy").shape[0]
     n_nodes = len(rows["indptr"]) - 1
-    # With 64-bit row pointers SciPy would widen the indices too.
-    indptr = rows["indptr"].astype(np.int32) if rows["indptr"][-1] < 2**31 else rows["indptr"]
+    indptr = _narrow(rows["indptr"])
     return csr_array((rows["edges"][0], rows["indices"], indptr), shape=(n_nodes, n_nodes + n_halo))
+
+
+def _narrow(indptr: NDArray[np.int64]) -> NDArray[Any]:
+    """Return row pointers of 32 bits if they suffice; SciPy would widen the indices too."""
+    return indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
+
+
+def read_bundle(
+    storage: Storage, folder: str, partitions: list[int], bounds: tuple[int, int]
+) -> csr_array:
+    """Return the rows of consecutive partitions; columns are their nodes, then their halo."""
+    start, stop = bounds
+    halos = [np.asarray(storage.read(f"halo/{p:05d}.npy")) for p in partitions]
+    around = np.unique(np.concatenate([halo[(halo < start) | (halo >= stop)] for halo in halos]))
+    counts, indices, edges, first = [np.zeros(1, np.int64)], [], [], 0
+    for partition, halo in zip(partitions, halos, strict=True):
+        rows = read_rows(storage, folder, partition)
+        is_own = (halo >= start) & (halo < stop)
+        far = np.where(is_own, halo - start, stop - start + np.searchsorted(around, halo))
+        places = np.concatenate([np.arange(first, first + rows.shape[0]), far]).astype(np.int32)
+        counts.append(np.diff(rows.indptr))
+        indices.append(places[rows.indices])
+        edges.append(rows.data)
+        first += rows.shape[0]
+    del rows
+    indptr = _narrow(np.cumsum(np.concatenate(counts)))
+    # One after the other, as they are large.
+    entries, edges = np.concatenate(edges), []
+    return csr_array((entries, np.concatenate(indices), indptr), shape=(first, first + len(around)))
 
 
 def _take_now(state: State, rows: NDArray[np.int64]) -> NDArray[Any]:
     return state.now[rows]
 
 
-def _read_wanted(storage: Storage, partition: int, a: int, b: int, start: int) -> NDArray[np.int64]:
-    return np.asarray(storage.read(f"halo/{partition:05d}.npy", a, b)) - start
+def _read_rows_of(
+    storage: Storage, partitions: list[int], read: Callable[..., NDArray[Any]], **plain: Any
+) -> NDArray[Any]:
+    """Read the rows of partitions one after the other."""
+    parts = [read(storage, partition=p, **plain) for p in partitions]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _load(function: Callable[..., Any], url: str, options: Options, **plain: Any) -> Any:
-    return function(Storage(url, options), **plain)
+def _read_wanted(
+    storage: Storage, slices: list[tuple[int, int, int]], start: int
+) -> NDArray[np.int64]:
+    """Return the nodes in parts of the halos of several partitions, counted from `start`."""
+    parts = [np.asarray(storage.read(f"halo/{p:05d}.npy", a, b)) for p, a, b in slices]
+    return np.unique(np.concatenate(parts)) - start
+
+
+def _load(
+    function: Callable[..., Any], url: str, options: Options, values: Sequence[Any], **plain: Any
+) -> Any:
+    return function(Storage(url, options), *values, **plain)
 
 
 def sum_files(storage: Storage, pattern: str, n_partitions: int) -> NDArray[np.float64]:
@@ -206,31 +299,33 @@ def lowest_eigenvalue(graph: RowGraph, name: str) -> float:
     A filter amplifies what is below an interval. The Rayleigh quotient of the result is near the
     lowest eigenvalue, or within the interval if there is nothing below it.
     """
+    graph = graph.bundled()
     flow, coefficients = Flow(), np.zeros((0, _FILTER_DEGREE + 1))
-    ends = zip(graph.starts[:-1], graph.starts[1:], strict=True)
-    blocks = [flow.add(_start_block, start=a, stop=b) for a, b in ends]
+    blocks = graph.load(flow, _start_block, starts=graph.starts)
     states = chebyshev_states(flow, graph, blocks, (_LOW_END, 1.0), coefficients)
     filtered = [flow.add(_now, state) for state in states]
     images = products(flow, graph, filtered)
-    tasks = [
-        Task(f"{p:05d}", _quotients, {}, pair)
-        for p, pair in enumerate(zip(filtered, images, strict=True))
-    ]
+    tasks = graph.tasks(_quotients, {}, filtered, images)
     found = graph.engine.run(f"{name}-lowest", tasks, flow=flow)
     inner, squares = (np.sum([one[key] for one in found], axis=0) for key in ("inner", "squares"))
     lowest = float(np.min(inner / np.maximum(squares, np.finfo(np.float64).tiny)))
     return max(-1.0, min(lowest, _LOW_END) - _MARGIN)
 
 
-def _start_block(start: int, stop: int) -> NDArray[np.float64]:
-    nodes = np.arange(start, stop, dtype=np.float64)[:, None]
-    return np.cos(nodes * np.arange(1, 5))
+def _start_block(storage: Storage, partition: int, starts: list[int]) -> NDArray[np.float32]:
+    nodes = np.arange(starts[partition], starts[partition + 1], dtype=np.float64)[:, None]
+    return np.cos(nodes * np.arange(1, 5)).astype(np.float32)
 
 
 def _now(state: State) -> NDArray[Any]:
     return state.now
 
 
-def _quotients(storage: Storage, block: NDArray[Any], image: NDArray[Any]) -> Result:
-    inner, squares = (np.einsum("ij,ij->j", block, one) for one in (image, block))
+def _quotients(
+    storage: Storage, block: NDArray[Any], image: NDArray[Any], partition: int, rows: list[int]
+) -> Result:
+    own = block[slice(*rows)]
+    inner, squares = (
+        np.einsum("ij,ij->j", own, one, dtype=np.float64) for one in (image[slice(*rows)], own)
+    )
     return {"inner": inner.tolist(), "squares": squares.tolist()}

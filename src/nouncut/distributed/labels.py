@@ -156,9 +156,7 @@ def read_labels(storage: Storage, folder: str, partition: int) -> NDArray[Any]:
 def _label_steps(
     flow: Flow, graph: RowGraph, folder: str
 ) -> tuple[list[Step], list[list[Step]], list[list[tuple[int, Step]]]]:
-    own = [
-        graph.load(flow, read_labels, partition=p, folder=folder) for p in range(graph.n_partitions)
-    ]
+    own = graph.load(flow, read_labels, folder=folder)
     wanted = graph.wanted(flow)
     return own, exchange(flow, own, wanted), wanted
 

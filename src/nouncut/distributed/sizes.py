@@ -26,9 +26,9 @@ _BALANCE = 64
 _UNION, _EDGE_BYTES, _PROMPT_BYTES = 2.5, 33, 20
 # Copies of a block of vectors in a task.
 _BLOCKS = 5
-# Blocks that a filter holds at once, and halos: each is held where it comes from and where it goes,
-# and those of the step before may not be freed yet.
-_STATES, _HALOS = 3, 4
+# Blocks that a filter holds at once, and halos: each is held where it comes from, where it goes and
+# below the own block, and those of the step before may not be freed yet.
+_STATES, _HALOS = 4, 5
 # Keys, indices, cosines and values of a candidate.
 _CANDIDATE_BYTES = 56
 
@@ -62,9 +62,10 @@ class Sizes(NamedTuple):
         return max(1, min(self.cells, int(_GROUP * self.worker_bytes) // cell))
 
     def partitions(self, n_neighbors: int, n_vectors: int) -> int:
-        """Return the number of partitions."""
+        """Return the number of partitions, as many for each worker if there are enough."""
         fewest = min(_FEWEST_PARTITIONS, -(-self.n_images // _SMALLEST_PARTITION))
-        return max(fewest, int(np.ceil(self._full_partitions(n_neighbors, n_vectors))))
+        needed = max(fewest, int(np.ceil(self._full_partitions(n_neighbors, n_vectors))))
+        return needed + (-needed % self.n_workers if needed > self.n_workers else 0)
 
     def divided(self, n_partitions: int, n_neighbors: int, n_vectors: int) -> Sizes:
         """Return the sizes of tasks that take no more memory than one of so many partitions.

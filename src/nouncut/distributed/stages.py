@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from dask.base import annotate
 from distributed import Client, Future, as_completed
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -25,7 +27,7 @@ from nouncut.errors import ClusterError, NouncutError, describe_error
 # Attempts after the first one, for tasks that raise an error; Dask itself repeats those of lost
 # workers.
 _RETRIES = 2
-_POLL_SECONDS, _LOOK_SECONDS = 0.02, 10.0
+_POLL_SECONDS, _LOOK_SECONDS = 0.1, 10.0
 # A batch system may take a while to replace a worker that is gone.
 _PATIENCE_SECONDS = 600
 
@@ -53,14 +55,42 @@ class Flow:
 
     def __init__(self) -> None:
         self.graph: dict[Step, Any] = {}
+        self.homes: dict[Step, int] = {}
         # Dask remembers the keys of earlier attempts.
         self._name = uuid4().hex[:12]
 
-    def add(self, function: Callable[..., Any], *inputs: Step | list[Step], **plain: Any) -> Step:
-        """Add ``function(*inputs, **plain)``, and return the step that stands for its result."""
+    def add(
+        self,
+        function: Callable[..., Any],
+        *inputs: Step | list[Step],
+        home: int | None = None,
+        **plain: Any,
+    ) -> Step:
+        """Add ``function(*inputs, **plain)``, and return the step that stands for its result.
+
+        Steps with the same `home` run on the same worker, so that nothing large is sent; by default
+        a step is at home with its first input.
+        """
         step = f"{function.__name__}-{self._name}-{len(self.graph)}"
         self.graph[step] = (partial(function, **plain) if plain else function, *inputs)
+        self.settle(step, inputs, home)
         return step
+
+    def settle(
+        self, step: Step, inputs: Sequence[Step | list[Step]], home: int | None = None
+    ) -> None:
+        """Set the home of a step."""
+        if home is None and inputs and isinstance(inputs[0], str):
+            home = self.homes.get(inputs[0])
+        if home is not None:
+            self.homes[step] = home
+
+    def workers(self, addresses: Sequence[str]) -> dict[Step, list[str]]:
+        """Return the worker of every step with a home; neighbouring homes share workers."""
+        n_homes = 1 + max(self.homes.values(), default=0)
+        return {
+            step: [addresses[home * len(addresses) // n_homes]] for step, home in self.homes.items()
+        }
 
 
 @dataclass
@@ -146,6 +176,12 @@ class Engine:
             for key in failed:
                 self.storage.remove(f"receipts/{stage}/{key}.json")
 
+    @property
+    def n_threads(self) -> int:
+        """The number of steps that the workers can run at once."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(1, sum(int(worker["nthreads"]) for worker in workers))
+
     @cached_property
     def _begun(self) -> set[str]:
         """Stages of which something was finished by an earlier attempt, or now."""
@@ -181,9 +217,11 @@ class Engine:
             step = f"{task.function.__name__}-{stage}-{task.key}-{attempt}"
             own = partial(run_task, task.function, url, options, stage, task.key, task.arguments)
             graph[step], keys[step] = (own, *task.inputs), task.key
+            flow.settle(step, task.inputs)
         futures: list[Future[Any]] = []
         try:
-            futures = self.client.get(graph, list(keys), sync=False, retries=_RETRIES)
+            with self._at_home(flow):
+                futures = self.client.get(graph, list(keys), sync=False, retries=_RETRIES)
             for future in self._completed(futures, stage):
                 key = keys[str(future.key)]
                 receipt = _receipt_of(future, stage, key)
@@ -200,15 +238,28 @@ class Engine:
                 self.client.cancel(futures)
             raise
 
+    def _at_home(self, flow: Flow) -> AbstractContextManager[object]:
+        """Ask Dask to run steps on the workers of their homes, unless these are lost."""
+        addresses = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        if not flow.homes or not addresses:
+            return nullcontext()
+        workers = partial(_workers_of, flow.workers(addresses))
+        annotated: AbstractContextManager[object] = annotate(
+            workers=workers, allow_other_workers=True
+        )
+        return annotated
+
     def _completed(self, futures: list[Future[Any]], stage: str) -> Iterator[Future[Any]]:
         """Yield futures as they complete; raise a `ClusterError` if no worker is left for long."""
         completed, looked = as_completed(futures), time.monotonic()
         seen = looked
         while completed.count():
+            with completed.thread_condition:
+                if not completed.has_ready():
+                    completed.thread_condition.wait(_POLL_SECONDS)
             if completed.has_ready():
                 yield next(completed)
                 continue
-            time.sleep(_POLL_SECONDS)
             if time.monotonic() - looked < _LOOK_SECONDS:
                 continue
             looked = time.monotonic()
@@ -220,6 +271,10 @@ class Engine:
                     f"{stage!r}. What was finished is kept: start workers, and continue with "
                     "`resume=True`."
                 )
+
+
+def _workers_of(workers: dict[Step, list[str]], step: Step) -> list[str]:
+    return workers.get(step, [])
 
 
 def run_task(

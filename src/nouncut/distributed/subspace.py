@@ -23,7 +23,7 @@ from nouncut.distributed.blocks import (
     sum_products,
 )
 from nouncut.distributed.halo import RowGraph, chebyshev_states, products
-from nouncut.distributed.stages import Flow, Result, Step, Task
+from nouncut.distributed.stages import Flow, Result
 
 # A panel's columns are multiples of this, as SciPy multiplies four at once.
 _LANES = 4
@@ -147,15 +147,16 @@ class PartitionedSubspace:
         report: Report | None = None,
     ) -> dict[str, Any]:
         """Filter columns; return where they are, with what makes them orthogonal to `done`."""
-        graph, no_series = self._graph, np.zeros((0, degree + 1))
+        graph, no_series = self._graph.bundled(), np.zeros((0, degree + 1))
         panels = self._panels(len(rest["columns"]))
         for number, (a, b) in enumerate(panels):
             if report:
                 report(_FILTERED * number / len(panels))
             flow = Flow()
-            blocks = self._columns(flow, done, rest, a, b)
+            blocks = graph.load(flow, read_block, done=done, rest=rest, a=a, b=b)
             states = chebyshev_states(flow, graph, blocks, interval, no_series)
-            self._sink(flow, f"{name}-filter-{a}", save_filtered, states, name, a, done)
+            tasks = graph.tasks(save_filtered, {"name": name, "first": a, "done": done}, states)
+            graph.engine.run(f"{name}-filter-{a}".replace("/", "-"), tasks, flow=flow)
         squares, shares = self._add_up(f"{name}/sums", f"{name}/filtered", panels)
         return {
             "folder": f"{name}/filtered",
@@ -222,13 +223,16 @@ class PartitionedSubspace:
         known: dict[str, Any] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Replace columns by Ritz vectors; `done` columns are written before them."""
-        graph, storage = self._graph, self._graph.engine.storage
+        graph, storage = self._graph.bundled(), self._graph.engine.storage
         known = known or done
         panels = self._panels(len(rest["columns"]))
         for a, b in panels:
             flow = Flow()
-            images = products(flow, graph, self._columns(flow, known, rest, a, b))
-            self._sink(flow, f"{name}-image-{a}", save_image, images, name, a, known, rest, b)
+            blocks = graph.load(flow, read_block, done=known, rest=rest, a=a, b=b)
+            images = products(flow, graph, blocks)
+            plain = {"name": name, "first": a, "last": b, "done": known, "rest": rest}
+            tasks = graph.tasks(save_image, plain, images)
+            graph.engine.run(f"{name}-image-{a}".replace("/", "-"), tasks, flow=flow)
         if storage.size(f"{name}/rotation.npz") is None:
             overlap, inner = (
                 np.concatenate(
@@ -256,32 +260,6 @@ class PartitionedSubspace:
         for folder in ("filtered", "image"):
             self._forget(f"{name}/{folder}")
         return values, np.sqrt(squares)
-
-    def _columns(
-        self, flow: Flow, done: dict[str, Any], rest: dict[str, Any], a: int, b: int
-    ) -> list[Step]:
-        plain = {"done": done, "rest": rest, "a": a, "b": b}
-        return [
-            self._graph.load(flow, read_block, partition=p, **plain)
-            for p in range(self._graph.n_partitions)
-        ]
-
-    def _sink(
-        self,
-        flow: Flow,
-        stage: str,
-        function: Any,
-        inputs: Sequence[Step],
-        name: str,
-        *arguments: Any,
-    ) -> None:
-        tasks = [
-            Task(
-                f"{p:05d}", function, {"partition": p, "name": name, "arguments": arguments}, (one,)
-            )
-            for p, one in enumerate(inputs)
-        ]
-        self._graph.engine.run(stage.replace("/", "-"), tasks, flow=flow)
 
     def _forget(self, folder: str) -> None:
         self._graph.engine.storage.remove(folder)

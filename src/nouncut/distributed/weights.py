@@ -115,22 +115,17 @@ class PartitionedProblem:
         """Apply the functions of the diffusion to probes outside of the leading vectors' span."""
         assert self.space is not None
         graph, engine = self._graph, self._graph.engine
-        plain = {"name": name, "vectors": vectors}
+        plain: dict[str, Any] = {"name": name, "vectors": vectors}
         engine.run_each(f"{name}-probes", graph.n_partitions, project_probes, plain)
         engine.once(f"{name}-shares", lambda: self._add_shares(name))
         pairs = Eigenpairs(self.values, np.empty(0))
         interval = self.space.lowest, rest_ceiling(pairs, self._k)
         rounding = float(np.finfo(np.float32).eps)
         series, interval = chebyshev_series((functions.smooth, functions.twice), interval, rounding)
-        flow = Flow()
-        blocks = [
-            graph.load(flow, read_probes, partition=p, **plain) for p in range(graph.n_partitions)
-        ]
-        states = chebyshev_states(flow, self._mean, blocks, interval, series)
-        tasks = [
-            Task(f"{p:05d}", save_probes, {"partition": p, "name": name}, pair)
-            for p, pair in enumerate(zip(blocks, states, strict=True))
-        ]
+        flow, mean = Flow(), self._mean.bundled()
+        blocks = mean.load(flow, read_probes, **plain)
+        states = chebyshev_states(flow, mean, blocks, interval, series)
+        tasks = mean.tasks(save_probes, {"name": name}, blocks, states)
         engine.run(f"{name}-functions", tasks, flow=flow)
 
     def _add_shares(self, name: str) -> Result:
@@ -143,10 +138,7 @@ class PartitionedProblem:
         self, flow: Flow, name: str, vectors: dict[str, Any], spectrum: Spectrum
     ) -> list[Task]:
         graph = self._graph
-        rows = [
-            graph.load(flow, read_split, partition=p, name=name, vectors=vectors)
-            for p in range(graph.n_partitions)
-        ]
+        rows = graph.load(flow, read_split, name=name, vectors=vectors)
         halos = exchange(flow, rows, graph.wanted(flow))
         plain = {
             "name": name,
@@ -237,10 +229,16 @@ def read_probes(
 
 
 def save_probes(
-    storage: Storage, probes: NDArray[Any], state: State, partition: int, name: str
+    storage: Storage,
+    probes: NDArray[Any],
+    state: State,
+    partition: int,
+    rows: list[int],
+    name: str,
 ) -> Result:
     """Write probes, and functions of the graph on them."""
-    storage.write(f"{name}/rows/{partition:05d}.npy", np.hstack([probes, *state.totals]))
+    found = [part[slice(*rows)] for part in (probes, *state.totals)]
+    storage.write(f"{name}/rows/{partition:05d}.npy", np.hstack(found))
     return {}
 
 
