@@ -196,7 +196,7 @@ def test_tasks_shrink_with_partitions(n_images, width, n_prompts, memory, n_part
     for own, other in ((some, whole), (more, some)):
         assert own.most_group_bytes <= other.most_group_bytes
         assert own.probability_bytes <= other.probability_bytes
-        assert own.columns(n_images, n_images) <= other.columns(n_images, n_images)
+        assert own.panel(n_images, n_images) <= other.panel(n_images, n_images)
         # What decides the result stays.
         assert (own.sample, own.cells, own.most_near) == (
             other.sample,

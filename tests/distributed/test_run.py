@@ -167,8 +167,11 @@ def test_micro_clusters_lose_little(client, source, run, tmp_path):
 def test_micro_clusters_are_made_if_vectors_do_not_fit():
     assert count_micro_clusters("auto", Sizes(10**6, 512, 7, 2 * 10**9, 4)) is None
     assert count_micro_clusters("never", Sizes(10**9, 512, 7, 2 * 10**9, 4)) is None
-    many = count_micro_clusters("auto", Sizes(10**9, 512, 7, 2 * 10**9, 4))
+    sizes = Sizes(10**9, 512, 7, 2 * 10**9, 4)
+    many = count_micro_clusters("auto", sizes)
     assert many is not None
     assert 10**6 < many < 10**8
+    # A few columns of vectors and the graph of so many nodes fit beside each other.
+    assert sizes.panel(many, many) >= 8 > sizes.panel(2 * many, 2 * many)
     with pytest.raises(ParameterError, match="half of the images"):
         count_micro_clusters("600", Sizes(1000, 512, 7, 2 * 10**9, 4))

@@ -194,4 +194,5 @@ def test_overlaps_can_be_those_with_the_first_images(data):
         [overlaps.copy() for _, overlaps in noun_parts(kernel, 0, checked, np.inf, 1, n)]
         for n in (None, 700)
     )
-    assert np.array_equal(every[0][:, :700], first[0])
+    # Matrix products of other widths round otherwise on some processors.
+    np.testing.assert_allclose(every[0][:, :700], first[0], rtol=1e-5, atol=1e-7)

@@ -22,8 +22,6 @@ from nouncut.errors import ParameterError
 from nouncut.method.candidates import assign_cells, cell_centers
 
 COARSE = "coarse"
-# A product with fewer columns at once would take too long.
-_FEWEST_COLUMNS = 8
 # Images per micro-cluster, at least: with fewer, nothing is gained.
 _FEWEST_IMAGES = 2
 
@@ -40,11 +38,7 @@ def count_micro_clusters(asked: str, sizes: Sizes) -> int | None:
                 f"images; got {wanted:,}."
             )
         return wanted
-    # As if every node had one other node in its halo.
-    n_columns = sizes.columns(sizes.n_images, sizes.n_images)
-    if n_columns >= _FEWEST_COLUMNS:
-        return None
-    return max(1, int(sizes.n_images * n_columns / _FEWEST_COLUMNS))
+    return sizes.most_nodes if sizes.n_images > sizes.most_nodes else None
 
 
 def make_micro_clusters(

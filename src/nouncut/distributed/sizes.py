@@ -12,6 +12,8 @@ from nouncut.method.candidates import CELL_SIZE, RANK
 # Shares of a worker's memory: for the sample, for one task's rows of a partition, for a group of
 # cells with the cells around it, for noun probabilities, and for the panels of a product.
 _SAMPLE, _PARTITION, _GROUP, _PROBABILITIES, _PANELS = 0.2, 0.3, 0.4, 0.12, 0.25
+# Panels and the rows of the graph together; above 0.6 Dask moves data to the disk.
+_HELD = 0.55
 _MOST_SAMPLED = 200_000
 # Fewer partitions than this would leave workers idle; smaller ones would only cost time.
 _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
@@ -24,11 +26,16 @@ _BALANCE = 64
 # Neighbours of the union of all prompts' graphs per neighbour of one; bytes of an edge as it is
 # sorted and merged, and more for every prompt (measured: 53 for one prompt).
 _UNION, _EDGE_BYTES, _PROMPT_BYTES = 2.5, 33, 20
+# Of the rows of the graph that is multiplied: a node has at most 30 neighbours under a prompt, and
+# an edge is a number and an index.
+_GRAPH_BYTES = _UNION * 30 * 8
 # Copies of a block of vectors in a task.
 _BLOCKS = 5
 # Blocks that a filter holds at once, and halos: each is held where it comes from, where it goes and
 # below the own block, and those of the step before may not be freed yet.
 _STATES, _HALOS = 4, 5
+# A product with fewer columns at once would take too long.
+_FEWEST_COLUMNS = 8
 # Keys, indices, cosines and values of a candidate.
 _CANDIDATE_BYTES = 56
 
@@ -101,9 +108,18 @@ class Sizes(NamedTuple):
 
     def panel(self, n_nodes: int, n_halo: int) -> int:
         """Return how many columns of a block are multiplied at once."""
-        return max(4, int(self.columns(n_nodes, n_halo)))
+        panels, held = self._product_bytes()
+        left = min(panels, held - _GRAPH_BYTES * n_nodes)
+        return max(_FEWEST_COLUMNS // 2, int(left / (4 * (_STATES * n_nodes + _HALOS * n_halo))))
 
-    def columns(self, n_nodes: int, n_halo: int) -> float:
-        """Return how many columns of a block fit in the memory of all workers."""
-        total = _PANELS * self.share * self.worker_bytes * self.n_workers
-        return float(total / (4 * (_STATES * n_nodes + _HALOS * n_halo)))
+    @property
+    def most_nodes(self) -> int:
+        """Nodes of a graph that can be multiplied fast, if each has one other in its halo."""
+        panels, held = self._product_bytes()
+        row = 4 * (_STATES + _HALOS) * _FEWEST_COLUMNS
+        return max(1, int(min(panels / row, held / (row + _GRAPH_BYTES))))
+
+    def _product_bytes(self) -> tuple[float, float]:
+        """Return the memory of all workers for panels, and for these with the graph."""
+        total = self.worker_bytes * self.n_workers
+        return _PANELS * self.share * total, _HELD * total
