@@ -19,7 +19,7 @@ import numpy as np
 
 from nouncut.compute.eigen import guard_vectors
 from nouncut.distributed.coarsen import count_micro_clusters
-from nouncut.distributed.sizes import Sizes
+from nouncut.distributed.sizes import GRAPH_BYTES, Sizes
 from nouncut.method.merge import count_pieces
 from scale_figure import draw_partitions
 
@@ -31,8 +31,9 @@ MEMORY, BYTES_PER_SECOND, DOLLARS_PER_HOUR = 8 * 10**9, 125e6, 0.05
 ENCODING_SECONDS = 2 / 79
 # The scheduler's own time for a step.
 SECONDS_PER_STEP = 0.001
-# Chebyshev steps of one solution: rounds of the subspace, times the mean degree of a filter.
-STEPS_PER_SOLUTION = 100
+# Bundles of partitions that one exchanges rows with, at most.
+MOST_AROUND = 64
+# Eigenproblems that the prompt weights take.
 SOLUTIONS = 3
 GROUPS = {
     "reading and sorting": ("features", "sample", "cells", "sort", "partitions", "nodes", "layout"),
@@ -108,6 +109,12 @@ def vectors_of(n_images: int, n_clusters: int) -> int:
     return pieces + guard_vectors(pieces)
 
 
+def products_of(line: dict[str, Any]) -> float:
+    """Return how often a run multiplied the graph with all vectors, from the bytes it sent."""
+    vectors = vectors_of(line["images"], line["clusters"])
+    return float(line["bytes_between_workers"] / (4 * line["halo_between_workers"] * vectors))
+
+
 class Estimate(NamedTuple):
     """One row of the tables."""
 
@@ -134,13 +141,15 @@ def estimate(
     seconds += costs["neighbours"].seconds * n_cut * max(1.0, cell / usual)
     seconds += (costs[REST].seconds + costs["labels and tables"].seconds) * n_cut
     vectors = vectors_of(n_cut, CLUSTERS)
-    halo = line["halo"] / line["images"] * n_cut
-    n_parts = max(inner.partitions(NEIGHBORS, vectors), 8)
-    between = 4 * halo * vectors * STEPS_PER_SOLUTION * SOLUTIONS
+    # Every worker holds consecutive partitions as one.
+    n_bundles = min(n_workers, inner.partitions(NEIGHBORS, vectors))
+    halo = int(line["halo"] / line["images"] * n_cut * (1 - 1 / n_bundles))
+    panel = inner.panel(n_cut, halo)
+    n_products = products_of(line)
+    between = 4 * halo * vectors * n_products
     files = sum(cost.read + cost.written for cost in costs.values()) * n_images
-    panels = math.ceil(vectors / inner.panel(n_cut, int(halo)))
-    around = min(n_parts, 64)
-    steps = STEPS_PER_SOLUTION * SOLUTIONS * panels * n_parts * (1 + around)
+    around = min(n_bundles - 1, MOST_AROUND)
+    steps = n_products * math.ceil(vectors / panel) * n_bundles * (1 + around)
     parts = {
         "cores": seconds / n_workers,
         "network": between / (n_workers * BYTES_PER_SECOND),
@@ -148,7 +157,7 @@ def estimate(
         "scheduler": steps * SECONDS_PER_STEP,
     }
     total = parts["cores"] + max(parts["network"], parts["scheduler"]) + parts["storage"]
-    held = 4 * (3 * n_cut + 2 * halo) * inner.panel(n_cut, int(halo)) / n_workers
+    held = (GRAPH_BYTES * n_cut + 4 * (3 * n_cut + 2 * halo) * panel) / n_workers
     written = sum(cost.written for cost in costs.values()) * n_images
     limit = max(parts, key=parts.__getitem__)
     if held > MEMORY:

@@ -126,7 +126,7 @@ def run_cluster(
         options = FitOptions(args.clusters, q, 0, args.partitions)
         fit = fit_shards(engine, shards, coupling, sizes, options)
         finish_labels(fit, coupling)
-        seconds = time.perf_counter() - start
+        seconds, halo = time.perf_counter() - start, fit.graph.bundled().n_halo
         labels = read_labels(engine.storage, fit, args.images)
         peaks = watch.stop()
         cpu = sum(client.run(time.process_time).values())
@@ -143,6 +143,7 @@ def run_cluster(
         "peak_by_stage": dict(watch.by_kind),
         "partitions": fit.graph.n_partitions,
         "halo": sum(offsets[-1] for offsets in fit.graph.offsets),
+        "halo_between_workers": halo,
         "recall": fit.recall,
         "near_cells": engine.storage.read_json("stages/cells.json")["0"]["near"],
         "weights": fit.prompts.weights.tolist(),

@@ -26,9 +26,9 @@ _BALANCE = 64
 # Neighbours of the union of all prompts' graphs per neighbour of one; bytes of an edge as it is
 # sorted and merged, and more for every prompt (measured: 53 for one prompt).
 _UNION, _EDGE_BYTES, _PROMPT_BYTES = 2.5, 33, 20
-# Of the rows of the graph that is multiplied: a node has at most 30 neighbours under a prompt, and
-# an edge is a number and an index.
-_GRAPH_BYTES = _UNION * 30 * 8
+# A row of the graph that is multiplied: a node has at most 30 neighbours under a prompt, and
+# an edge takes a number and an index.
+GRAPH_BYTES = _UNION * 30 * 8
 # Copies of a block of vectors in a task.
 _BLOCKS = 5
 # Blocks that a filter holds at once, and halos: each is held where it comes from, where it goes and
@@ -109,7 +109,7 @@ class Sizes(NamedTuple):
     def panel(self, n_nodes: int, n_halo: int) -> int:
         """Return how many columns of a block are multiplied at once."""
         panels, held = self._product_bytes()
-        left = min(panels, held - _GRAPH_BYTES * n_nodes)
+        left = min(panels, held - GRAPH_BYTES * n_nodes)
         return max(_FEWEST_COLUMNS // 2, int(left / (4 * (_STATES * n_nodes + _HALOS * n_halo))))
 
     @property
@@ -117,7 +117,7 @@ class Sizes(NamedTuple):
         """Nodes of a graph that can be multiplied fast, if each has one other in its halo."""
         panels, held = self._product_bytes()
         row = 4 * (_STATES + _HALOS) * _FEWEST_COLUMNS
-        return max(1, int(min(panels / row, held / (row + _GRAPH_BYTES))))
+        return max(1, int(min(panels / row, held / (row + GRAPH_BYTES))))
 
     def _product_bytes(self) -> tuple[float, float]:
         """Return the memory of all workers for panels, and for these with the graph."""
