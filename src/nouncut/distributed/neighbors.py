@@ -257,11 +257,21 @@ def _rank(
 
 def _join(task: _Task, images: _Images, used: NDArray[np.intp], others: Visitors) -> Kernel:
     """Return the kernel of some images with others after them."""
-    features = np.concatenate([images.features[used], others.features])
-    semantic = None
+    features, semantic = _take_and_append(images.features, used, others.features), None
     if images.semantic is not None and others.semantic is not None:
-        semantic = np.concatenate([images.semantic[used], others.semantic])
+        semantic = _take_and_append(images.semantic, used, others.semantic)
     return kernel_of(task.storage, task.how, features, semantic)
+
+
+def _take_and_append(
+    rows: NDArray[Any], used: NDArray[np.intp], more: NDArray[Any]
+) -> NDArray[Any]:
+    """Return some rows with others after them; rows are many, so they are copied only once."""
+    found = np.empty((len(used) + len(more), rows.shape[1]), rows.dtype)
+    # Without "clip" NumPy would buffer the output.
+    np.take(rows, used, axis=0, out=found[: len(used)], mode="clip")
+    found[len(used) :] = more
+    return found
 
 
 def _largest(

@@ -92,7 +92,8 @@ class Sizes(NamedTuple):
 
     def group_bytes(self, n_own: int, n_around: int, n_candidates: int, n_neighbors: int) -> int:
         """Return the memory of a task that finds the neighbours of some nodes."""
-        around = 4 * (self.width + max(RANK, self.width))
+        # Rows twice, as those of candidates are copied, and noun probabilities in few dimensions.
+        around = 4 * (2 * self.width + RANK)
         own = _CANDIDATE_BYTES * n_candidates + 16 * n_neighbors * self.n_prompts
         return n_around * around + n_own * own
 
