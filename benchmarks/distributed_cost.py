@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from nouncut.compute.eigen import guard_vectors
 from nouncut.distributed.coarsen import count_micro_clusters
 from nouncut.distributed.sizes import GRAPH_BYTES, Sizes
+from nouncut.method.candidates import RANK
 from nouncut.method.merge import count_pieces
 from scale_figure import draw_partitions
 
@@ -35,12 +38,13 @@ SECONDS_PER_STEP = 0.001
 MOST_AROUND = 64
 # Eigenproblems that the prompt weights take.
 SOLUTIONS = 3
-GROUPS = {
-    "reading and sorting": ("features", "sample", "cells", "sort", "partitions", "nodes", "layout"),
-    "neighbours": ("visits", "neighbors", "homes", "union", "components", "kept", "cut-off"),
-    "labels and tables": ("labels", "embedding", "sizes", "final", "temperature", "judged"),
-}
+READING, SEARCH, LABELS = "reading and sorting", "neighbours", "labels and tables"
 REST = "prompt weights and eigenvectors"
+GROUPS = {
+    READING: ("features", "sample", "cells", "sort", "partitions", "nodes", "layout"),
+    SEARCH: ("visits", "neighbors", "homes", "union", "components", "kept", "cut-off"),
+    LABELS: ("labels", "embedding", "sizes", "final", "temperature", "judged"),
+}
 
 
 class Cost(NamedTuple):
@@ -78,30 +82,82 @@ def scales(line: dict[str, Any]) -> dict[str, float]:
     width = WIDTH / line["dim"]
     vectors = vectors_of(10**7, CLUSTERS) / vectors_of(line["images"], line["clusters"])
     return {
-        "reading and sorting": width,
-        "neighbours": width * (1 + PROMPTS) / (1 + line["prompts"]),
-        "labels and tables": vectors,
+        READING: width,
+        SEARCH: width * (1 + PROMPTS) / (1 + line["prompts"]),
+        LABELS: vectors,
         REST: vectors * (1 if line["prompts"] else SOLUTIONS),
     }
 
 
-def fitted_costs(lines: list[dict[str, Any]]) -> dict[str, Cost]:
-    """Return the mean costs per image of all runs, for the run that is priced."""
+def search_work(
+    cell: float, searches: list[list[int]], width: int, n_prompts: int
+) -> NDArray[np.float64]:
+    """Return what all searches of a run do per image.
+
+    Values with images of near cells are computed and compared, candidates are evaluated under every
+    prompt.
+    """
+    near, candidates = np.sum(searches, axis=0)
+    numbers = width + (RANK if n_prompts else 0)
+    return np.array([near * cell * numbers, near * cell, candidates * max(1, n_prompts)])
+
+
+def work_of(line: dict[str, Any]) -> NDArray[np.float64]:
+    """Return what the searches of a measured run did per image."""
+    cell = line["images"] / line["n_cells"]
+    return search_work(cell, line["searches"], line["dim"], line["prompts"])
+
+
+class Model(NamedTuple):
+    """Costs per image of the priced run, seconds per unit of `search_work`, and a run like it."""
+
+    costs: dict[str, Cost]
+    rates: NDArray[np.float64]
+    like: dict[str, Any]
+
+    def seconds(self, n_images: int, n_cut: int, work: NDArray[np.float64]) -> float:
+        """Return the core seconds of a run that cuts images, or micro-clusters of them."""
+        cut = self.costs[REST].seconds + self.costs[LABELS].seconds + float(self.rates @ work)
+        return self.costs[READING].seconds * n_images + cut * n_cut
+
+
+def fit_model(lines: list[dict[str, Any]]) -> Model:
+    """Fit the mean costs per image of runs with prompts, and the rates of all searches."""
     totals: dict[str, list[Cost]] = {}
-    for line in lines:
+    with_prompts = [line for line in lines if line["prompts"]]
+    for line in with_prompts:
         for group, cost in measured_costs(line).items():
             totals.setdefault(group, []).append(Cost(*(scales(line)[group] * x for x in cost)))
-    return {group: Cost(*np.mean(costs, axis=0)) for group, costs in totals.items()}
+    costs = {group: Cost(*np.mean(found, axis=0)) for group, found in totals.items()}
+    seconds = np.array([measured_costs(line)[SEARCH].seconds for line in lines])
+    work = np.array([work_of(line) for line in lines])
+    # Relative errors count alike in short and long runs. Units differ by orders of magnitude.
+    units = work.max(axis=0)
+    rates = nnls(work / units / seconds[:, None], np.ones(len(lines)))[0] / units
+    like = max(with_prompts, key=lambda line: (line["prompts"], line["images"]))
+    priced = search_work(like["images"] / like["n_cells"], like["searches"], WIDTH, PROMPTS)
+    costs[SEARCH] = costs[SEARCH]._replace(seconds=float(rates @ priced))
+    return Model(costs, rates, like)
 
 
-def checked_rows(costs: dict[str, Cost], lines: list[dict[str, Any]]) -> Iterable[str]:
-    yield "| images | prompts | features | clusters | core s, measured | core s, model |"
-    yield "|---|---|---|---|---|---|"
+def checked_rows(model: Model, lines: list[dict[str, Any]]) -> Iterable[str]:
+    yield (
+        "| images | prompts | features | clusters | near cells and candidates of all searches "
+        "| core s, neighbours | model | core s, all | model |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
     for line in lines:
         n, by = line["images"], scales(line)
-        model = sum(cost.seconds / by[group] for group, cost in costs.items()) * n
-        about = f"{n:,} | {line['prompts']} | {line['dim']} | {line['clusters']}"
-        yield f"| {about} | {line['cpu_seconds']:,.0f} | {model:,.0f} |"
+        search = float(model.rates @ work_of(line)) * n
+        others = {key: cost for key, cost in model.costs.items() if key != SEARCH}
+        rest = sum(cost.seconds / by[key] for key, cost in others.items()) * n
+        measured = measured_costs(line)[SEARCH].seconds * n
+        efforts = ", then ".join(f"{near} and {number}" for near, number in line["searches"])
+        about = f"{n:,} | {line['prompts']} | {line['dim']} | {line['clusters']} | {efforts}"
+        found = (
+            f"{measured:,.0f} | {search:,.0f} | {line['cpu_seconds']:,.0f} | {search + rest:,.0f}"
+        )
+        yield f"| {about} | {found} |"
 
 
 def vectors_of(n_images: int, n_clusters: int) -> int:
@@ -126,20 +182,15 @@ class Estimate(NamedTuple):
     limit: str
 
 
-def estimate(
-    n_images: int, n_workers: int, costs: dict[str, Cost], line: dict[str, Any], *, encode: bool
-) -> Estimate:
+def estimate(n_images: int, n_workers: int, model: Model, *, encode: bool) -> Estimate:
     """Estimate a run on workers of one core each."""
-    sizes = Sizes(n_images, WIDTH, PROMPTS, MEMORY, n_workers)
+    sizes, line = Sizes(n_images, WIDTH, PROMPTS, MEMORY, n_workers), model.like
     micro = count_micro_clusters("auto", sizes)
     n_cut = micro or n_images
     inner = sizes._replace(n_images=n_cut)
-    cell = n_cut / inner.cells
-    usual = line["images"] / Sizes(line["images"], line["dim"], 2, int(line["memory"])).cells
-    seconds = (ENCODING_SECONDS if encode else 0) * n_images
-    seconds += costs["reading and sorting"].seconds * n_images
-    seconds += costs["neighbours"].seconds * n_cut * max(1.0, cell / usual)
-    seconds += (costs[REST].seconds + costs["labels and tables"].seconds) * n_cut
+    work = search_work(n_cut / inner.cells, line["searches"], WIDTH, PROMPTS)
+    seconds = model.seconds(n_images, n_cut, work)
+    seconds += (ENCODING_SECONDS if encode else 0) * n_images
     vectors = vectors_of(n_cut, CLUSTERS)
     # Every worker holds consecutive partitions as one.
     n_bundles = min(n_workers, inner.partitions(NEIGHBORS, vectors))
@@ -147,7 +198,8 @@ def estimate(
     panel = inner.panel(n_cut, halo)
     n_products = products_of(line)
     between = 4 * halo * vectors * n_products
-    files = sum(cost.read + cost.written for cost in costs.values()) * n_images
+    costs = model.costs.values()
+    files = sum(cost.read + cost.written for cost in costs) * n_images
     around = min(n_bundles - 1, MOST_AROUND)
     steps = n_products * math.ceil(vectors / panel) * n_bundles * (1 + around)
     parts = {
@@ -158,7 +210,7 @@ def estimate(
     }
     total = parts["cores"] + max(parts["network"], parts["scheduler"]) + parts["storage"]
     held = (GRAPH_BYTES * n_cut + 4 * (3 * n_cut + 2 * halo) * panel) / n_workers
-    written = sum(cost.written for cost in costs.values()) * n_images
+    written = sum(cost.written for cost in costs) * n_images
     limit = max(parts, key=parts.__getitem__)
     if held > MEMORY:
         limit = "memory: does not fit"
@@ -177,7 +229,7 @@ def cost_rows(costs: dict[str, Cost]) -> Iterable[str]:
         yield f"| {group} | {cost.seconds * 1e3:.2f} | {read:.1f} | {written:.1f} |"
 
 
-def estimate_rows(costs: dict[str, Cost], line: dict[str, Any]) -> Iterable[str]:
+def estimate_rows(model: Model) -> Iterable[str]:
     yield (
         "| images | workers | hours, ready features | hours, photographs | memory per worker (GB) "
         "| between workers (TB) | storage (TB) | dollars, photographs | what limits it |"
@@ -186,8 +238,7 @@ def estimate_rows(costs: dict[str, Cost], line: dict[str, Any]) -> Iterable[str]
     for n_images in (10**7, 10**8, 10**9):
         for n_workers in (1, 10, 100, 1000):
             ready, whole = (
-                estimate(n_images, n_workers, costs, line, encode=encode)
-                for encode in (False, True)
+                estimate(n_images, n_workers, model, encode=encode) for encode in (False, True)
             )
             yield (
                 f"| 10^{round(math.log10(n_images))} | {n_workers:,} | {_short(ready.hours)} | "
@@ -212,13 +263,10 @@ def main() -> None:
         rows = [{"method": "nouncut", "partitions": p, "peak (GB)": gb} for p, gb in peaks.items()]
         args.draw.write_text(draw_partitions(rows))
         return
-    # Runs without nouns do less in every comparison: they check the model.
-    with_nouns = [line for line in lines if line["prompts"]]
-    largest = max(with_nouns, key=lambda line: line["images"])
-    costs = fitted_costs(with_nouns)
-    print("\n".join(cost_rows(costs)), "\n")
-    print("\n".join(checked_rows(costs, lines)), "\n")
-    print("\n".join(estimate_rows(costs, largest)))
+    model = fit_model(lines)
+    print("\n".join(cost_rows(model.costs)), "\n")
+    print("\n".join(checked_rows(model, lines)), "\n")
+    print("\n".join(estimate_rows(model)))
 
 
 if __name__ == "__main__":

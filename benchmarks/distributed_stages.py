@@ -144,8 +144,9 @@ def run_cluster(
         "partitions": fit.graph.n_partitions,
         "halo": sum(offsets[-1] for offsets in fit.graph.offsets),
         "halo_between_workers": halo,
-        "recall": fit.recall,
-        "near_cells": engine.storage.read_json("stages/cells.json")["0"]["near"],
+        "recall": fit.search.recall,
+        "n_cells": len(fit.layout.cells) - 1,
+        "searches": fit.search.efforts,
         "weights": fit.prompts.weights.tolist(),
     }
     return labels, found

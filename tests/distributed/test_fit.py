@@ -100,7 +100,7 @@ def test_labels_and_weights_are_those_of_one_machine(on_cluster, one_machine):
     assert adjusted_rand_score(one_machine.labels_, on_cluster.labels) >= 0.98
     weights = on_cluster.fit.prompts.weights
     assert np.abs(weights - one_machine.prompt_weights_).max() < 0.01
-    assert on_cluster.fit.recall >= 0.99
+    assert on_cluster.fit.search.recall >= 0.99
     assert np.allclose(
         on_cluster.fit.spectrum[:N_CLUSTERS], one_machine.spectrum_[:N_CLUSTERS], atol=2e-3
     )

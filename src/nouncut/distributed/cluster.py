@@ -129,7 +129,7 @@ def make_distributed_run(
             about |= {
                 "warnings": messages(),
                 "stages": stage_counts(engine),
-                "neighbor_recall": fitted.fit.recall,
+                "neighbor_recall": fitted.fit.search.recall,
             }
             contents.manifest.update(request | about)
             run = writer.finish(contents)

@@ -195,7 +195,7 @@ def _fitted_model(
     model.n_clusters_, model.cluster_centers_ = n_clusters, finished.centers
     model._placement = _placement(fit, finished, how, rows, np.flatnonzero(is_cut), scratch)
     model.cluster_count_, model.n_neighbors_ = choices.cluster_count, fit.options.n_neighbors
-    model.neighbor_recall_ = fit.recall
+    model.neighbor_recall_ = fit.search.recall
     model.eigenvalues_, model.spectrum_ = fit.spectrum[:n_clusters], fit.spectrum
     n_prompts, weights = len(nouns.features) if nouns else 0, fit.prompts.weights
     uneven = len(weights) >= n_prompts

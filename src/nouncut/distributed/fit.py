@@ -94,7 +94,7 @@ class PartitionedFit:
     vectors: dict[str, Any]  # Where the eigenvectors are.
     prompts: PromptWeights
     spectrum: NDArray[np.float64]
-    recall: float
+    search: Search
     n_copies: int
     n_excluded: int
     n_isolated: int
@@ -131,7 +131,7 @@ def fit_shards(
         vectors,
         prompts,
         values,
-        search.recall,
+        search,
         n_copies,
         n_excluded,
         n_isolated,
@@ -226,11 +226,16 @@ def group_cells(
 
 
 class Search(NamedTuple):
-    """Neighbours in files: the attempt that found them, edges between partitions, the recall."""
+    """Neighbours in files: those of the last attempt."""
 
-    attempt: int
+    efforts: list[tuple[int, int]]  # Near cells and candidates per image of every attempt.
     offsets: list[list[int]]  # Where the edges from a partition to every partition begin.
     recall: float
+
+    @property
+    def attempt(self) -> int:
+        """The number of the last attempt."""
+        return len(self.efforts) - 1
 
 
 def _search(
@@ -243,7 +248,7 @@ def _search(
 ) -> Search:
     """Find neighbours, with more effort as long as the recall is low."""
     q, n_near, places = options.n_neighbors, chosen["near"], chosen["places"]
-    n_candidates = q
+    n_candidates, efforts = q, []
     if coupling.has_nouns:  # Otherwise the cheap kernel is the exact one.
         n_candidates = min(max(_FEWEST * q, places), _CANDIDATES * q)
     for attempt in range(_ATTEMPTS):
@@ -251,6 +256,7 @@ def _search(
             n_near, n_candidates = min(sizes.most_near, _MORE * n_near), _MORE * n_candidates
             task = Task("0", widen_near, {"n_near": n_near, "attempt": attempt})
             engine.run(f"near-{attempt}", [task], "finding cells")
+        efforts.append((n_near, n_candidates))
         near = engine.storage.read(near_file(attempt))
         groups = group_cells(layout, near, sizes, n_candidates, q)
         plain: dict[str, Any] = {"attempt": attempt, "coupling": coupling._asdict()}
@@ -270,7 +276,7 @@ def _search(
             f"The search found {recall:.1%} of the nearest images: many are nearly as near as each "
             "other, or prompts disagree about them."
         )
-    return Search(attempt, offsets, recall)
+    return Search(efforts, offsets, recall)
 
 
 def _neighbor_tasks(groups: Groups, plain: dict[str, Any]) -> list[Task]:
