@@ -1,7 +1,7 @@
 """What micro-clusters cost: agreement with the true classes for fewer and fewer of them.
 
-``python benchmarks/distributed_coarsen.py`` makes CLIP-like images, clusters them by looks on a
-local Dask cluster, as they are and as micro-clusters, and prints a Markdown table.
+``python benchmarks/distributed_coarsen.py`` makes CLIP-like images, clusters them on a local Dask
+cluster, by looks or with nouns, as they are and as micro-clusters, and prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -21,23 +21,44 @@ from nouncut.distributed.client import connect
 from nouncut.paper.synthetic import make_clip_like
 
 
+def make_source(
+    folder: Path, separation: float, args: argparse.Namespace
+) -> tuple[Path, str, np.ndarray]:
+    """Write features and nouns; return where the features are, the model, and the true labels."""
+    made = make_clip_like(
+        args.images,
+        args.clusters,
+        n_nouns=max(1, args.nouns),
+        n_prompts=args.prompts,
+        separation=separation,
+        random_state=0,
+    )
+    source, model = folder / "features", folder / "nouns.npz"
+    source.mkdir(parents=True)
+    for number, part in enumerate(np.array_split(made.features, args.files)):
+        np.save(source / f"{number:03}.npy", part)
+    words = [f"noun {number}" for number in range(args.nouns)]
+    np.savez(model, nouns=words, features=np.stack(made.noun_features)[:, : len(words)])
+    first = source / "000.npy"
+    return first if args.files == 1 else source, str(model) if words else "auto", made.labels
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, default=20_000)
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--separation", type=float, nargs="+", default=[0.2, 0.3])
     parser.add_argument("--per-micro-cluster", type=int, nargs="+", default=[4, 10, 25, 100])
+    parser.add_argument("--nouns", type=int, default=0, help="0: by looks alone")
+    parser.add_argument("--prompts", type=int, default=1)
+    parser.add_argument("--files", type=int, default=1, help="images are grouped in each")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| separation | images per micro-cluster | NMI | ARI | seconds |\n|---|---|---|---|---|")
     with connect(f"local:{args.workers}") as client, tempfile.TemporaryDirectory() as folder:
         for separation in args.separation:
-            made = make_clip_like(
-                args.images, args.clusters, separation=separation, n_prompts=1, random_state=0
-            )
-            source = Path(folder, f"{separation}.npy")
-            np.save(source, made.features)
+            source, model, truth = make_source(Path(folder, str(separation)), separation, args)
             for size in (1, *args.per_micro_cluster):
                 start = time.perf_counter()
                 run = cluster_images(
@@ -45,13 +66,14 @@ def main() -> None:
                     args.clusters,
                     output=Path(folder, f"run-{separation}-{size}"),
                     client=client,
+                    model=model,
                     coarsen="never" if size == 1 else int(args.images // size),
                 )
                 seconds = time.perf_counter() - start
                 labels = np.asarray(run.assignments["cluster"])
                 scores = (
-                    normalized_mutual_info_score(made.labels, labels),
-                    adjusted_rand_score(made.labels, labels),
+                    normalized_mutual_info_score(truth, labels),
+                    adjusted_rand_score(truth, labels),
                 )
                 name = size if size > 1 else "none"
                 print(

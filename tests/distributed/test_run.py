@@ -7,11 +7,16 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from nouncut import cluster_images
-from nouncut.distributed.coarsen import count_micro_clusters
+from nouncut.compute.rows import unit_rows
+from nouncut.distributed.cells import Coupling
+from nouncut.distributed.coarsen import COARSE, count_micro_clusters, group_shard
 from nouncut.distributed.features import feature_shards
+from nouncut.distributed.placing import Placing, place_shard, read_placed
 from nouncut.distributed.sizes import Sizes
+from nouncut.distributed.storage import Storage
 from nouncut.errors import InputError, OutputError, ParameterError
 from nouncut.exports.registry import export_run
+from nouncut.paper.synthetic import make_clip_like
 from nouncut.runs.predict import predict_images
 from nouncut.runs.run import open_run
 from nouncut.store.store import FeatureStore
@@ -146,22 +151,54 @@ def test_resuming_needs_a_cluster(source, tmp_path):
         cluster_images(source, K, resume=True, output=tmp_path, store=FeatureStore(tmp_path))
 
 
-def test_micro_clusters_lose_little(client, source, run, tmp_path):
+def test_images_of_micro_clusters_are_placed_one_by_one(client, tmp_path):
+    made = make_clip_like(3000, K, dim=256, separation=0.3, random_state=0)
+    (tmp_path / "source").mkdir()
+    for number, part in enumerate(np.array_split(made.features, 2)):
+        np.save(tmp_path / "source" / f"{number}.npy", part)
+    np.save(tmp_path / "whole.npy", made.features)
     coarse = cluster_images(
-        source, K, output=tmp_path / "run", client=client, partitions=2, coarsen=500
+        tmp_path / "source", K, output=tmp_path / "run", client=client, partitions=2, coarsen=600
     )
-    assert adjusted_rand_score(coarse.labels, run.labels) > 0.9
+    # With the clusters of their micro-clusters, images would reach 0.93.
+    assert adjusted_rand_score(made.labels, coarse.labels) > 0.98
     micro = coarse.manifest["micro_clusters"]
-    assert 400 <= micro["number"] <= 500
-    assert 0.7 < micro["mean_cosine"] < 1
-    assert coarse.manifest["n_images"] == 1500
-    assert coarse.clusters["size"].to_pylist() == np.bincount(coarse.labels).tolist()
-    assert coarse.sample is not None
-    found = predict_images(coarse, source.parent / "whole.npy").table["cluster"].to_numpy()
-    assert np.mean(found == coarse.labels) > 0.95
-    # Typical images are images of the cluster.
-    for row in coarse.clusters.select(["cluster", "exemplars"]).to_pylist():
+    assert 500 <= micro["number"] <= 600
+    assert 0.5 < micro["mean_cosine"] < 1
+    assert coarse.manifest["n_images"] == 3000
+    for row in coarse.clusters.to_pylist():
+        assert row["size"] == np.count_nonzero(coarse.labels == row["cluster"])
+        # Typical images are images of the cluster.
         assert (coarse.labels[row["exemplars"]] == row["cluster"]).all()
+    assert coarse.sample is not None
+    assert np.array_equal(coarse.sample.labels, coarse.labels[coarse.sample.rows])
+    found = predict_images(coarse, tmp_path / "whole.npy").table["cluster"].to_numpy()
+    assert np.mean(found == coarse.labels) > 0.95
+
+
+def test_no_cluster_of_micro_clusters_becomes_empty(tmp_path):
+    storage, rng = Storage(str(tmp_path)), np.random.default_rng(0)
+    features = unit_rows(np.abs(rng.normal(size=(50, 8))).astype(np.float32))
+    storage.write("features/00000.npy", features)
+    storage.write(f"{COARSE}/members/centers.npy", np.eye(2))
+    # All landmarks are in the first cluster.
+    storage.write_several(
+        f"{COARSE}/landmarks/00000.npz",
+        axes=np.tile([1.0, 0], (5, 1)),
+        degrees=np.ones((5, 1)),
+        mean=np.ones(5),
+        features=features[:5],
+    )
+    placing = Placing(1, 3, [1.0], 0.1, Coupling()._asdict())._asdict()
+    assert place_shard(storage, 0, [[7, 1]], placing) == {"sizes": [49, 1]}
+    placed = read_placed(storage, 0)
+    assert np.flatnonzero(placed.label == 1).tolist() == [7]
+    assert placed.second[7] == 0
+    assert placed.confidence[7] < placed.second_confidence[7]
+    # A shard of broken images.
+    storage.write("features/00001.npy", features[:0])
+    assert place_shard(storage, 1, [], placing) == {"sizes": [0, 0]}
+    assert group_shard(storage, 1, 1, Coupling()._asdict()) == {"n_rows": 0, "cosine": 0}
 
 
 def test_micro_clusters_are_made_if_vectors_do_not_fit():

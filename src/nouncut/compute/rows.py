@@ -68,6 +68,12 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     return units
 
 
+def spaced_rows(n_rows: int, size: int, start: int, stop: int) -> NDArray[np.int64]:
+    """Return which of some evenly spaced rows lie from `start` to `stop`, counted from there."""
+    every = np.unique(np.linspace(0, n_rows - 1, min(n_rows, size)).astype(np.int64))
+    return every[(every >= start) & (every < stop)] - start
+
+
 def join_rows(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return rows side by side, so that their cosine is the mean of the parts' cosines."""
     return parts[0] if len(parts) == 1 else np.hstack([unit_rows(part) for part in parts])

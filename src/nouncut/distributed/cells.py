@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.rows import Projection, unit_rows
+from nouncut.compute.rows import Projection, spaced_rows, unit_rows
 from nouncut.distributed.near import MISSED, CellMeans, mean_rows, near_cells, near_needed
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
@@ -53,13 +53,37 @@ class Coupling(NamedTuple):
         return self.has_nouns and (self.has_semantic or self.has_view)
 
 
+class ShardRows(NamedTuple):
+    """Images of a shard: as encoded, for texts, and as they are compared; not of length one."""
+
+    raw: NDArray[Any]
+    meaning: NDArray[Any]
+    features: NDArray[np.float32]
+
+    @classmethod
+    def read(
+        cls, storage: Storage, shard: int, how: Coupling, rows: NDArray[np.int64] | None = None
+    ) -> ShardRows:
+        """Read all images of a shard, or some."""
+        some: Any = slice(None) if rows is None else rows
+        raw = storage.read(f"features/{shard:05d}.npy")[some]
+        meaning = storage.read(f"semantic/{shard:05d}.npy")[some] if how.has_semantic else raw
+        return cls(raw, meaning, compared_rows(storage, raw, meaning, how))
+
+    def units(self, how: Coupling) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return unit rows by which images are compared with each other, and with nouns."""
+        features = unit_rows(self.features)
+        if not how.differs:
+            return features, features
+        return features, unit_rows(np.asarray(self.meaning, np.float32))
+
+
 def sample_shard(
     storage: Storage, shard: int, start: int, n_images: int, size: int, has_semantic: bool
 ) -> Result:
     """Take evenly spaced images of all shards from one of them."""
     features = storage.read(f"features/{shard:05d}.npy")
-    every = np.unique(np.linspace(0, n_images - 1, size).astype(np.int64))
-    own = every[(every >= start) & (every < start + len(features))] - start
+    own = spaced_rows(n_images, size, start, start + len(features))
     arrays = {"features": features[own]}
     if has_semantic:
         arrays["semantic"] = storage.read(f"semantic/{shard:05d}.npy")[own]
@@ -137,9 +161,8 @@ def _unit_sample(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the sampled rows by which images are compared, and those of their meaning."""
     sample = read_sample(storage, n_shards)
-    meaning = sample["semantic" if how.has_semantic else "features"]
-    features = unit_rows(compared_rows(storage, sample["features"], meaning, how))
-    return features, unit_rows(meaning) if how.differs else features
+    raw, meaning = sample["features"], sample["semantic" if how.has_semantic else "features"]
+    return ShardRows(raw, meaning, compared_rows(storage, raw, meaning, how)).units(how)
 
 
 def widen_near(storage: Storage, n_near: int, attempt: int) -> Result:
@@ -170,10 +193,7 @@ def bisection_order(points: NDArray[Any]) -> NDArray[np.intp]:
 def sort_shard(storage: Storage, shard: int, start: int, coupling: dict[str, Any]) -> Result:
     """Put every image of a shard into a cell, and write the images in the order of cells."""
     how = Coupling(**coupling)
-    raw = storage.read(f"features/{shard:05d}.npy")
-    meaning = storage.read(f"semantic/{shard:05d}.npy") if how.has_semantic else raw
-    features = unit_rows(compared_rows(storage, raw, meaning, how))
-    semantic = unit_rows(np.asarray(meaning, np.float32)) if how.differs else features
+    features, semantic = ShardRows.read(storage, shard, how).units(how)
     factors: list[NDArray[np.float32]] = []
     if how.has_nouns:
         nouns = mean_prompt(list(storage.read("choices/nouns.npy")))

@@ -15,11 +15,16 @@ from nouncut.compute.files import AnyPath
 from nouncut.distributed.cells import Coupling, sample_shard
 from nouncut.distributed.choices import Choices, make_choices
 from nouncut.distributed.client import worker_memory
-from nouncut.distributed.coarsen import COARSE, count_micro_clusters, make_micro_clusters
+from nouncut.distributed.coarsen import (
+    COARSE,
+    MicroClusters,
+    count_micro_clusters,
+    make_micro_clusters,
+)
 from nouncut.distributed.contents import Source, assemble_run
 from nouncut.distributed.encode import encode_shards, encoded_shards
 from nouncut.distributed.fit import FitOptions, PartitionedFit, Shards, fit_shards
-from nouncut.distributed.large import LARGEST_WHOLE, MicroClusters, assemble_large_run
+from nouncut.distributed.large import LARGEST_WHOLE, assemble_large_run
 from nouncut.distributed.model import agree_on_model
 from nouncut.distributed.pictures import make_pictures
 from nouncut.distributed.plan import Plan, settle_plan
@@ -161,8 +166,9 @@ def fit_source(
     shards, coupling, q = source.shards, Coupling(**choices.coupling), choices.n_neighbors
     n_micro, micro = count_micro_clusters(plan.coarsen, sizes), None
     if n_micro is not None:
-        shards, coupling, cosine = make_micro_clusters(engine, shards, n_micro, coupling)
-        micro = MicroClusters(engine, shards, coupling, cosine)
+        n_landmarks = sizes.landmarks(choices.n_clusters)
+        micro = make_micro_clusters(engine, shards, n_micro, coupling, n_landmarks)
+        shards, coupling = micro.shards, micro.coupling
         inner = Storage(f"{engine.storage.url}/{COARSE}", engine.storage.options)
         engine = Engine(engine.client, inner, engine.progress, engine.counts)
         sizes = sizes._replace(n_images=shards.n_images)

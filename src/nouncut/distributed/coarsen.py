@@ -1,19 +1,20 @@
 """Weighted micro-clusters: few similar images of a shard become one node.
 
-The method then cuts micro-clusters instead of images, and images get the labels of their
-micro-clusters. Edges between two micro-clusters are multiplied by both weights. The cut is then
-that of a graph in which each one is as many equal images, without the edges among them.
+The method then cuts micro-clusters instead of images. Edges between two micro-clusters are
+multiplied by both weights: the cut is that of a graph in which each one is as many equal images,
+without the edges among them. Images are then placed one by one (`nouncut.distributed.placing`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nouncut.compute.rows import label_matrix, unit_rows
-from nouncut.distributed.cells import Coupling, compared_rows
+from nouncut.distributed.cells import Coupling, ShardRows
 from nouncut.distributed.fit import Shards
 from nouncut.distributed.sizes import Sizes
 from nouncut.distributed.stages import Engine, Result, Task
@@ -41,13 +42,21 @@ def count_micro_clusters(asked: str, sizes: Sizes) -> int | None:
     return sizes.most_nodes if sizes.n_images > sizes.most_nodes else None
 
 
-def make_micro_clusters(
-    engine: Engine, shards: Shards, n_wanted: int, how: Coupling
-) -> tuple[Shards, Coupling, float]:
-    """Group the images of every shard; return the micro-clusters as shards of their own.
+@dataclass(frozen=True)
+class MicroClusters:
+    """Micro-clusters that are cut instead of images; `engine` is that of the images."""
 
-    Also returns the mean cosine between images and the centres of their micro-clusters.
-    """
+    engine: Engine
+    shards: Shards
+    coupling: Coupling
+    cosine: float  # The mean cosine between images and the centres of their micro-clusters.
+    n_landmarks: int  # With how many of them images are compared in the end.
+
+
+def make_micro_clusters(
+    engine: Engine, shards: Shards, n_wanted: int, how: Coupling, n_landmarks: int
+) -> MicroClusters:
+    """Group the images of every shard; the micro-clusters are shards of their own."""
     share = n_wanted / shards.n_images
     tasks = [
         Task(
@@ -63,33 +72,35 @@ def make_micro_clusters(
         engine.storage.write(f"{COARSE}/choices/nouns.npy", nouns)
     cosine = sum(one["cosine"] for one in found) / shards.n_images
     coarse = how._replace(has_semantic=how.differs, has_view=False, by_words=False)
-    return Shards([one["n_rows"] for one in found]), coarse, cosine
+    own = Shards([one["n_rows"] for one in found])
+    return MicroClusters(engine, own, coarse, cosine, n_landmarks)
 
 
 def group_shard(storage: Storage, shard: int, n_wanted: int, coupling: dict[str, Any]) -> Result:
     """Write the centres of a shard's micro-clusters, their weights, and who belongs to each."""
     how = Coupling(**coupling)
-    raw = storage.read(f"features/{shard:05d}.npy")
-    meaning = storage.read(f"semantic/{shard:05d}.npy") if how.has_semantic else raw
-    features = unit_rows(compared_rows(storage, raw, meaning, how))
-    rows = [features, *([unit_rows(np.asarray(meaning, np.float32))] if how.differs else [])]
+    features, semantic = ShardRows.read(storage, shard, how).units(how)
+    rows = [features, *([semantic] if how.differs else [])]
     both = np.hstack(rows)
     centers = cell_centers(both.__getitem__, len(both), min(n_wanted, len(both)), 1)
     micro = assign_cells(both.__getitem__, len(both), centers, 1)
-    _, micro = np.unique(micro, return_inverse=True)
-    members = label_matrix(micro).astype(np.float32)
-    weights = np.bincount(micro)
+    # A shard of broken images has none.
+    used, micro = np.unique(micro, return_inverse=True)
+    members = label_matrix(micro, len(used)).astype(np.float32)
+    weights = np.bincount(micro, minlength=len(used))
     means = [np.asarray(members.T @ part) / weights[:, None] for part in rows]
     for name, part in zip(("features", "semantic"), means, strict=False):
         storage.write(f"{COARSE}/{name}/{shard:05d}.npy", part.astype(np.float32))
     cosines = np.einsum("ij,ij->i", features, unit_rows(means[0])[micro])
     storage.write(f"{COARSE}/weights/{shard:05d}.npy", weights)
     storage.write(f"{COARSE}/micro/{shard:05d}.npy", micro.astype(np.int32))
-    storage.write(f"{COARSE}/typical/{shard:05d}.npy", _nearest_rows(micro, cosines))
+    storage.write(f"{COARSE}/typical/{shard:05d}.npy", _nearest_rows(micro, cosines, len(used)))
     return {"n_rows": len(weights), "cosine": float(cosines.sum())}
 
 
-def _nearest_rows(micro: NDArray[np.intp], cosines: NDArray[Any]) -> NDArray[np.int64]:
+def _nearest_rows(
+    micro: NDArray[np.intp], cosines: NDArray[Any], n_micro: int
+) -> NDArray[np.int64]:
     """Return the image that is nearest to the centre of every micro-cluster."""
     order = np.lexsort((-cosines, micro))
-    return order[np.searchsorted(micro[order], np.arange(micro.max() + 1))]
+    return order[np.searchsorted(micro[order], np.arange(n_micro))]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from nouncut.compute.rows import label_matrix, unit_rows
+from nouncut.compute.rows import label_matrix, spaced_rows, unit_rows
 from nouncut.distributed.blocks import read_block
 from nouncut.distributed.halo import RowGraph, exchange, read_rows, stack_rows, sum_files, take_rows
 from nouncut.distributed.stages import Flow, Result, Step, Task
@@ -109,8 +109,7 @@ def sample_vectors(
     """Write evenly spaced rows of the eigenvectors, and some that are long."""
     rows = read_block(storage, partition, {"columns": []}, vectors)
     size, n_nodes, start = even
-    every = np.unique(np.linspace(0, n_nodes - 1, size).astype(np.int64)) - start
-    arrays = {"even": rows[every[(every >= 0) & (every < len(rows))]]}
+    arrays = {"even": rows[spaced_rows(n_nodes, size, start, start + len(rows))]}
     lengths = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     n_long = min(n_long, int(np.count_nonzero(lengths)))
     rng = np.random.default_rng([seed, partition, 2])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from nouncut.distributed.cells import Coupling
 from nouncut.distributed.choices import Choices
-from nouncut.distributed.coarsen import COARSE
+from nouncut.distributed.coarsen import COARSE, MicroClusters
 from nouncut.distributed.contents import Source, read_model_rows
 from nouncut.distributed.fit import PartitionedFit, Shards
 from nouncut.distributed.halo import sum_files
 from nouncut.distributed.members import describe_part, write_part
+from nouncut.distributed.placing import Placing, place_all, read_placed
 from nouncut.distributed.result import Finished
 from nouncut.distributed.sampling import Nodes, choose_sample, keep_features, sample_contents
 from nouncut.distributed.stages import Engine, Result, Task
@@ -61,7 +62,7 @@ def assemble_large_run(
 ) -> RunContents:
     """Write the parts of the tables, and gather the rest of what is written to the directory.
 
-    With micro-clusters, the fit is theirs, and images are what their micro-clusters are.
+    With micro-clusters, the fit is theirs, and images are placed among them.
     """
     engine, n_clusters = fit.graph.engine, len(finished.centers)
     storage, n_parts = engine.storage, fit.graph.n_partitions
@@ -74,7 +75,11 @@ def assemble_large_run(
     parts = [storage.read_several(f"members/{p:05d}.npz") for p in range(n_parts)]
     whole, prefix = (micro.engine, f"{COARSE}/") if micro else (engine, "")
     if micro:
+        placing = Placing.of(fit, finished, Coupling(**choices.coupling))
         parts = [_with_images(whole.storage, source.shards, micro.shards, part) for part in parts]
+        typical = [rows[0] for rows in _best(parts, "typical", n_clusters)]
+        finished = place_all(micro, source.shards, fit, finished, placing, typical)
+        parts = _as_placed(whole.storage, source.shards, parts, typical)
     names = _name(whole.storage, parts, n_clusters, choices, source, job)
     level = outlier_level(np.concatenate([part["fits"] for part in parts]))
     tables = _write_tables(whole, source.shards, found, names, level, prefix)
@@ -91,7 +96,7 @@ def assemble_large_run(
         number = micro.shards.n_images
         manifest["micro_clusters"] = {"number": number, "mean_cosine": micro.cosine}
         manifest["n_copies"] = 0
-        cut = Nodes(fit, finished, prefix, tuple(micro.shards.starts))
+        cut = Nodes(fit, finished, prefix, tuple(micro.shards.starts), placing)
     clusters = _clusters_table(names, finished, edges, parts)
     rows = _sampled_rows(source, clusters, parts, tables)
     return RunContents(
@@ -132,16 +137,6 @@ def _sampled_rows(
     return choose_sample(source.shards.n_images, named, rows, len(clusters))
 
 
-@dataclass(frozen=True)
-class MicroClusters:
-    """Micro-clusters that were cut instead of images; `engine` is that of the images."""
-
-    engine: Engine
-    shards: Shards
-    coupling: Coupling
-    cosine: float  # The mean cosine between images and the centres of their micro-clusters.
-
-
 def _with_images(
     storage: Storage, shards: Shards, micro: Shards, part: dict[str, Any]
 ) -> dict[str, Any]:
@@ -157,6 +152,30 @@ def _with_images(
             table[own, 1] = shards.starts[shard] + typical[ids[own] - micro.starts[shard]]
         changed[name] = table
     return changed
+
+
+def _as_placed(
+    storage: Storage, shards: Shards, parts: list[dict[str, Any]], typical: list[int]
+) -> list[dict[str, Any]]:
+    """Keep the images that were placed in the clusters that they were to show.
+
+    The `typical` image of every cluster was, so that each has an image to be named by.
+    """
+    labels: dict[int, NDArray[np.intp]] = {}
+
+    def is_there(table: NDArray[Any]) -> NDArray[np.bool_]:
+        owners = np.searchsorted(shards.starts, table[:, 1], side="right") - 1
+        for shard in set(owners.tolist()) - labels.keys():
+            labels[shard] = read_placed(storage, shard).label
+        rows = table[:, 1].astype(np.int64) - np.array(shards.starts)[owners]
+        found = [labels[s][row] for s, row in zip(owners.tolist(), rows.tolist(), strict=True)]
+        return np.asarray(np.equal(found, table[:, 0]), np.bool_)
+
+    names = ("typical", "borderline", "named")
+    placed = [part | {name: part[name][is_there(part[name])] for name in names} for part in parts]
+    always = np.stack([np.arange(len(typical)), typical], axis=1)
+    placed[0]["named"] = np.concatenate([placed[0]["named"], always])
+    return placed
 
 
 def _best(parts: list[dict[str, Any]], name: str, n_clusters: int) -> list[list[int]]:
@@ -178,8 +197,7 @@ def _name(
     job: Job,
 ) -> list[ClusterName]:
     """Name clusters by some of their images."""
-    every = np.concatenate([part["named"] for part in parts])
-    every = every[np.lexsort((every[:, 1], every[:, 0]))]
+    every = np.unique(np.concatenate([part["named"] for part in parts]), axis=0)
     chosen = []
     for cluster in range(n_clusters):
         own = every[every[:, 0] == cluster]

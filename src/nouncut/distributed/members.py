@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nouncut.compute.rows import label_matrix, unit_rows
 from nouncut.distributed.cells import Coupling
 from nouncut.distributed.halo import read_rows
+from nouncut.distributed.placing import read_placed
 from nouncut.distributed.stages import Result
 from nouncut.distributed.storage import Storage
 from nouncut.distributed.union import around
@@ -138,6 +139,8 @@ def write_part(
     members = members[np.argsort(members["row"], kind="stable")]
     if prefix:
         members = members[storage.read(f"{prefix}micro/{shard:05d}.npy")]
+        for name, column in read_placed(storage, shard)._asdict().items():
+            members[name] = column
     images = pq.read_table(io.BytesIO(storage.read_bytes(f"images/{shard:05d}.parquet")))
     clustered = images.filter(images["error"].is_null())
     names = np.array(storage.read_json("members/names.json"), dtype=object)

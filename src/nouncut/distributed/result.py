@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nouncut.compute.rows import unit_rows
+from nouncut.compute.rows import spaced_rows, unit_rows
 from nouncut.distributed.cells import Coupling, kernel_of
 from nouncut.distributed.fit import PartitionedFit
 from nouncut.distributed.halo import sum_files
@@ -189,11 +189,8 @@ def judge_part(
     """Write what is known about evenly spaced nodes."""
     final = storage.read(f"final/{partition:05d}.npy")
 
-    def spaced(size: int) -> NDArray[np.int64]:
-        every = np.unique(np.linspace(0, n_nodes - 1, min(n_nodes, size)).astype(np.int64))
-        return every[(every >= start) & (every < start + len(final))] - start
-
-    few, many = spaced(SAMPLE_SIZE), spaced(_JUDGED)
+    stop = start + len(final)
+    few, many = (spaced_rows(n_nodes, size, start, stop) for size in (SAMPLE_SIZE, _JUDGED))
     names = ["features", *(["semantic"] if has_semantic else [])]
     arrays = {name: storage.read(f"nodes/{partition:05d}/{name}.npy")[few] for name in names}
     axes = storage.read(f"axes/{partition:05d}.npy")[many]

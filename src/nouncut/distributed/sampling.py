@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from nouncut.compute.rows import Projection, unit_rows
 from nouncut.compute.threads import count_threads
-from nouncut.distributed.cells import Coupling, compared_rows
+from nouncut.distributed.cells import Coupling, ShardRows
 from nouncut.distributed.choices import Choices
 from nouncut.distributed.contents import Source, draw_map
 from nouncut.distributed.fit import PartitionedFit
+from nouncut.distributed.placing import Placing, place_rows
 from nouncut.distributed.result import Finished
 from nouncut.distributed.stages import Engine, Result, Task
 from nouncut.distributed.storage import Storage
@@ -55,6 +56,7 @@ class Nodes(NamedTuple):
     finished: Finished
     prefix: str = ""
     starts: tuple[int, ...] = ()  # The first micro-cluster of every shard.
+    placing: Placing | None = None
 
 
 def choose_sample(
@@ -89,9 +91,12 @@ def sample_contents(
     assignments, images = (_take(tables[name], rows) for name in ("assignments", "images"))
     place = images.schema.get_field_index("row")
     images = images.set_column(place, "row", pa.array(np.arange(len(rows)), pa.int32()))
-    collection, ids = _collect(engine, rows, nodes, choices, source, images)
+    collection, ids, directions = _collect(engine, rows, nodes, choices, source, images)
     labels = assignments["cluster"].to_numpy().astype(np.intp)
-    model = _model(engine, ids, labels, nodes, choices, collection, job)
+    found = _picked_nodes(nodes.fit.graph.engine, ids, nodes.fit.graph.n_partitions)
+    if directions is not None:
+        found["axes"] = directions * np.linalg.norm(found["axes"], axis=1, keepdims=True)
+    model = _model(engine, found, labels, nodes, choices, collection, job)
     points = draw_map(model, job)
     arrays = run_arrays(collection, model) | {"layout": points, ROWS: rows}
     familiar = least_familiarity(familiar_rows(collection), n_threads=count_threads(job.n_jobs))
@@ -134,11 +139,15 @@ def _collect(
     choices: Choices,
     source: Source,
     images: pa.Table,
-) -> tuple[Collection, NDArray[np.int64]]:
-    """Return the images of the sample with their features, and the nodes that they were cut as."""
+) -> tuple[Collection, NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the images of the sample with their features, and the nodes that they were cut as.
+
+    Also returns the directions of images that were placed.
+    """
     how, storage = Coupling(**choices.coupling), engine.storage
     ends = [*source.shards.starts, source.shards.n_images]
-    plain = {"coupling": how._asdict(), "prefix": nodes.prefix}
+    placing = nodes.placing._asdict() if nodes.placing else None
+    plain = {"coupling": how._asdict(), "prefix": nodes.prefix, "placing": placing}
     tasks = [
         Task(f"{shard:05d}", pick_features, {"shard": shard, "start": a, "stop": b} | plain)
         for shard, (a, b) in enumerate(pairwise(ends))
@@ -163,7 +172,7 @@ def _collect(
         view if how.by_words else None,
         source.model,
     )
-    return collection, ids
+    return collection, ids, found.get("directions")
 
 
 def pick_features(
@@ -173,29 +182,25 @@ def pick_features(
     stop: int,
     coupling: dict[str, Any],
     prefix: str,
+    placing: dict[str, Any] | None,
 ) -> Result:
     """Write the features of a shard's images that are in the sample."""
     own = _own_rows(storage, start, stop) - start
     how = Coupling(**coupling)
-    raw, meaning, features = shard_features(storage, shard, how, own)
-    arrays = {"features": features, "semantic": meaning}
+    rows = ShardRows.read(storage, shard, how, own)
+    arrays: dict[str, NDArray[Any]] = {
+        "features": rows.features,
+        "semantic": np.asarray(rows.meaning, np.float32),
+    }
     if how.has_view and not how.by_words:
         view = Projection(**storage.read_several("choices/view.npz"))
-        arrays["lengths"] = np.asarray(view.lengths(raw), np.float32)
-    if prefix:
+        arrays["lengths"] = np.asarray(view.lengths(rows.raw), np.float32)
+    if placing:
         arrays["micro"] = storage.read(f"{prefix}micro/{shard:05d}.npy")[own].astype(np.int64)
+        placed = place_rows(storage, Placing(**placing), shard, own)
+        arrays["directions"] = np.concatenate(list(placed))
     storage.write_several(f"kept/features-{shard:05d}.npz", **arrays)
     return {}
-
-
-def shard_features(
-    storage: Storage, shard: int, how: Coupling, rows: NDArray[np.int64] | slice
-) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32]]:
-    """Return some images of a shard: as encoded, for texts, and as they are compared."""
-    raw = storage.read(f"features/{shard:05d}.npy")[rows]
-    meaning = storage.read(f"semantic/{shard:05d}.npy")[rows] if how.has_semantic else raw
-    features = np.asarray(compared_rows(storage, raw, meaning, how), np.float32)
-    return raw, np.asarray(meaning, np.float32), features
 
 
 def keep_features(engine: Engine, source: Source, choices: Choices) -> list[str]:
@@ -223,11 +228,11 @@ def _encoded(how: Coupling) -> list[str]:
 def keep_shard(storage: Storage, shard: int, coupling: dict[str, Any], names: list[str]) -> Result:
     """Write the unit rows of a shard's images in half precision."""
     how = Coupling(**coupling)
-    raw, meaning, features = shard_features(storage, shard, how, slice(None))
+    raw, meaning, features = ShardRows.read(storage, shard, how)
     if how.has_view and not how.by_words:
         view = Projection(**storage.read_several("choices/view.npz"))
         features = view.cosine_rows(features, view.lengths(raw))
-    for name, rows in (("looks", features), ("meaning", meaning)):
+    for name, rows in (("looks", features), ("meaning", np.asarray(meaning, np.float32))):
         if name in names:
             storage.write(f"tables/{name}-{shard:05d}.npy", unit_rows(rows).astype(_KEPT))
     return {}
@@ -240,16 +245,18 @@ def _own_rows(storage: Storage, start: int, stop: int) -> NDArray[np.int64]:
 
 def _model(
     engine: Engine,
-    ids: NDArray[np.int64],
+    found: dict[str, NDArray[Any]],
     labels: NDArray[np.intp],
     nodes: Nodes,
     choices: Choices,
     collection: Collection,
     job: Job,
 ) -> NTKSpectralClustering:
-    """Return an estimator of the sample: its own graph, and eigenvectors of the graph of all."""
+    """Return an estimator of the sample: its own graph, and eigenvectors of the graph of all.
+
+    `found` has what was computed for the nodes of the sample.
+    """
     fit, finished = nodes.fit, nodes.finished
-    found = _picked_nodes(fit.graph.engine, ids, fit.graph.n_partitions)
     kernel = _kernel(engine.storage, choices, collection)
     graph = _sample_graph(kernel, fit.prompts.weights, len(finished.centers), job)
     is_cut = np.flatnonzero(found["is_cut"])

@@ -17,6 +17,9 @@ _HELD = 0.55
 _MOST_SAMPLED = 200_000
 # Fewer partitions than this would leave workers idle; smaller ones would only cost time.
 _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
+# Micro-clusters with which images are compared, per cluster, and the fewest: with half as many, the
+# NMI falls by 0.01 (``benchmarks/distributed_coarsen.py``).
+_LANDMARKS, _FEWEST_LANDMARKS = 100, 20_000
 # What a process needs before it has any images: smaller tasks would only cost time.
 _LEAST_BYTES = 2**28
 # k-means needs this many images per centre.
@@ -67,6 +70,12 @@ class Sizes(NamedTuple):
         """Cells of mean size that fit in a task beside each other."""
         cell = self.group_bytes(0, -(-self.n_images // self.cells), 0, 0)
         return max(1, min(self.cells, int(_GROUP * self.worker_bytes) // cell))
+
+    def landmarks(self, n_clusters: int) -> int:
+        """Return with how many micro-clusters every image is compared."""
+        row = 4 * (self.width + n_clusters + self.n_prompts)
+        fits = int(_SAMPLE * self.worker_bytes / (2 * row))
+        return min(max(_FEWEST_LANDMARKS, _LANDMARKS * n_clusters), fits)
 
     def partitions(self, n_neighbors: int, n_vectors: int) -> int:
         """Return the number of partitions, as many for each worker if there are enough."""
