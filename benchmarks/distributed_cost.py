@@ -38,6 +38,8 @@ SECONDS_PER_STEP = 0.001
 MOST_AROUND = 64
 # Eigenproblems that the prompt weights take.
 SOLUTIONS = 3
+# Columns of a product where memory is not scarce: as wide as it gets on 100 workers of 8 GB.
+WIDE_PANEL = 128
 READING, SEARCH, LABELS = "reading and sorting", "neighbours", "labels and tables"
 REST = "prompt weights and eigenvectors"
 GROUPS = {
@@ -102,62 +104,16 @@ def search_work(
     return np.array([near * cell * numbers, near * cell, candidates * max(1, n_prompts)])
 
 
+def placing_work(n_landmarks: int, n_nouns: int) -> NDArray[np.float64]:
+    """Return the same for the placement of an image among landmarks, under every prompt."""
+    values = n_landmarks * PROMPTS
+    return np.array([n_landmarks * WIDTH + values * n_nouns, values, 0])
+
+
 def work_of(line: dict[str, Any]) -> NDArray[np.float64]:
     """Return what the searches of a measured run did per image."""
     cell = line["images"] / line["n_cells"]
     return search_work(cell, line["searches"], line["dim"], line["prompts"])
-
-
-class Model(NamedTuple):
-    """Costs per image of the priced run, seconds per unit of `search_work`, and a run like it."""
-
-    costs: dict[str, Cost]
-    rates: NDArray[np.float64]
-    like: dict[str, Any]
-
-    def seconds(self, n_images: int, n_cut: int, work: NDArray[np.float64]) -> float:
-        """Return the core seconds of a run that cuts images, or micro-clusters of them."""
-        cut = self.costs[REST].seconds + self.costs[LABELS].seconds + float(self.rates @ work)
-        return self.costs[READING].seconds * n_images + cut * n_cut
-
-
-def fit_model(lines: list[dict[str, Any]]) -> Model:
-    """Fit the mean costs per image of runs with prompts, and the rates of all searches."""
-    totals: dict[str, list[Cost]] = {}
-    with_prompts = [line for line in lines if line["prompts"]]
-    for line in with_prompts:
-        for group, cost in measured_costs(line).items():
-            totals.setdefault(group, []).append(Cost(*(scales(line)[group] * x for x in cost)))
-    costs = {group: Cost(*np.mean(found, axis=0)) for group, found in totals.items()}
-    seconds = np.array([measured_costs(line)[SEARCH].seconds for line in lines])
-    work = np.array([work_of(line) for line in lines])
-    # Relative errors count alike in short and long runs. Units differ by orders of magnitude.
-    units = work.max(axis=0)
-    rates = nnls(work / units / seconds[:, None], np.ones(len(lines)))[0] / units
-    like = max(with_prompts, key=lambda line: (line["prompts"], line["images"]))
-    priced = search_work(like["images"] / like["n_cells"], like["searches"], WIDTH, PROMPTS)
-    costs[SEARCH] = costs[SEARCH]._replace(seconds=float(rates @ priced))
-    return Model(costs, rates, like)
-
-
-def checked_rows(model: Model, lines: list[dict[str, Any]]) -> Iterable[str]:
-    yield (
-        "| images | prompts | features | clusters | near cells and candidates of all searches "
-        "| core s, neighbours | model | core s, all | model |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for line in lines:
-        n, by = line["images"], scales(line)
-        search = float(model.rates @ work_of(line)) * n
-        others = {key: cost for key, cost in model.costs.items() if key != SEARCH}
-        rest = sum(cost.seconds / by[key] for key, cost in others.items()) * n
-        measured = measured_costs(line)[SEARCH].seconds * n
-        efforts = ", then ".join(f"{near} and {number}" for near, number in line["searches"])
-        about = f"{n:,} | {line['prompts']} | {line['dim']} | {line['clusters']} | {efforts}"
-        found = (
-            f"{measured:,.0f} | {search:,.0f} | {line['cpu_seconds']:,.0f} | {search + rest:,.0f}"
-        )
-        yield f"| {about} | {found} |"
 
 
 def vectors_of(n_images: int, n_clusters: int) -> int:
@@ -169,6 +125,77 @@ def products_of(line: dict[str, Any]) -> float:
     """Return how often a run multiplied the graph with all vectors, from the bytes it sent."""
     vectors = vectors_of(line["images"], line["clusters"])
     return float(line["bytes_between_workers"] / (4 * line["halo_between_workers"] * vectors))
+
+
+def product_work(n_vectors: int, n_products: float, panel: int) -> NDArray[np.float64]:
+    """Return what all products of a run do per image: for each vector, and for each panel."""
+    return n_products * n_vectors * np.array([1, 1 / min(panel, n_vectors)])
+
+
+def products_done(line: dict[str, Any]) -> NDArray[np.float64]:
+    """Return what the products of a measured run did per image."""
+    n, prompts = line["images"], max(1, line["prompts"])
+    sizes = Sizes(n, line["dim"], prompts, line["memory"], line["workers"])
+    panel = sizes.panel(n, line["halo_between_workers"])
+    return product_work(vectors_of(n, line["clusters"]), products_of(line), panel)
+
+
+def fitted_rates(work: list[NDArray[np.float64]], seconds: list[float]) -> NDArray[np.float64]:
+    """Return seconds per unit of each kind of work; relative errors count alike in all runs."""
+    every = np.array(work)
+    units = every.max(axis=0)  # They differ by orders of magnitude.
+    return np.asarray(nnls(every / units / np.c_[seconds], np.ones(len(every)))[0] / units)
+
+
+class Model(NamedTuple):
+    """Costs per image of the priced run, seconds per unit of work, and a run like it."""
+
+    costs: dict[str, Cost]
+    search: NDArray[np.float64]
+    products: NDArray[np.float64]
+    like: dict[str, Any]
+
+
+def fit_model(lines: list[dict[str, Any]]) -> Model:
+    """Fit the mean costs per image of runs with prompts, and the rates of all runs."""
+    totals: dict[str, list[Cost]] = {}
+    with_prompts = [line for line in lines if line["prompts"]]
+    for line in with_prompts:
+        for group, cost in measured_costs(line).items():
+            totals.setdefault(group, []).append(Cost(*(scales(line)[group] * x for x in cost)))
+    costs = {group: Cost(*np.mean(found, axis=0)) for group, found in totals.items()}
+    search, products = (
+        fitted_rates(
+            [done(line) for line in lines], [measured_costs(x)[group].seconds for x in lines]
+        )
+        for group, done in ((SEARCH, work_of), (REST, products_done))
+    )
+    like = max(with_prompts, key=lambda line: (line["prompts"], line["images"]))
+    searched = search_work(like["images"] / like["n_cells"], like["searches"], WIDTH, PROMPTS)
+    multiplied = product_work(vectors_of(10**7, CLUSTERS), products_of(like), WIDE_PANEL)
+    for group, seconds in ((SEARCH, search @ searched), (REST, products @ multiplied)):
+        costs[group] = costs[group]._replace(seconds=float(seconds))
+    return Model(costs, search, products, like)
+
+
+def checked_rows(model: Model, lines: list[dict[str, Any]]) -> Iterable[str]:
+    yield (
+        "| images | prompts | features | clusters | near cells and candidates of all searches "
+        "| core s, neighbours | model | core s, all | model |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for line in lines:
+        n, by = line["images"], scales(line)
+        search = float(model.search @ work_of(line)) * n
+        rest = sum(model.costs[key].seconds / by[key] for key in (READING, LABELS)) * n
+        rest += float(model.products @ products_done(line)) * n
+        measured = measured_costs(line)[SEARCH].seconds * n
+        efforts = ", then ".join(f"{near} and {number}" for near, number in line["searches"])
+        about = f"{n:,} | {line['prompts']} | {line['dim']} | {line['clusters']} | {efforts}"
+        found = (
+            f"{measured:,.0f} | {search:,.0f} | {line['cpu_seconds']:,.0f} | {search + rest:,.0f}"
+        )
+        yield f"| {about} | {found} |"
 
 
 class Estimate(NamedTuple):
@@ -189,17 +216,22 @@ def estimate(n_images: int, n_workers: int, model: Model, *, encode: bool) -> Es
     n_cut = micro or n_images
     inner = sizes._replace(n_images=n_cut)
     work = search_work(n_cut / inner.cells, line["searches"], WIDTH, PROMPTS)
-    seconds = model.seconds(n_images, n_cut, work)
-    seconds += (ENCODING_SECONDS if encode else 0) * n_images
-    vectors = vectors_of(n_cut, CLUSTERS)
+    vectors, n_products = vectors_of(n_cut, CLUSTERS), products_of(line)
     # Every worker holds consecutive partitions as one.
     n_bundles = min(n_workers, inner.partitions(NEIGHBORS, vectors))
     halo = int(line["halo"] / line["images"] * n_cut * (1 - 1 / n_bundles))
     panel = inner.panel(n_cut, halo)
-    n_products = products_of(line)
+    cut = model.search @ work + model.products @ product_work(vectors, n_products, panel)
+    seconds = (model.costs[LABELS].seconds + float(cut)) * n_cut
+    each = model.costs[READING].seconds + (ENCODING_SECONDS if encode else 0)
+    if micro:
+        compared = sizes.landmarks(CLUSTERS)
+        each += float(model.search @ placing_work(compared, line["nouns"]))
+    seconds += each * n_images
     between = 4 * halo * vectors * n_products
-    costs = model.costs.values()
-    files = sum(cost.read + cost.written for cost in costs) * n_images
+    rows = {group: n_images if group == READING else n_cut for group in model.costs}
+    written = sum(cost.written * rows[group] for group, cost in model.costs.items())
+    files = written + sum(cost.read * rows[group] for group, cost in model.costs.items())
     around = min(n_bundles - 1, MOST_AROUND)
     steps = n_products * math.ceil(vectors / panel) * n_bundles * (1 + around)
     parts = {
@@ -210,7 +242,6 @@ def estimate(n_images: int, n_workers: int, model: Model, *, encode: bool) -> Es
     }
     total = parts["cores"] + max(parts["network"], parts["scheduler"]) + parts["storage"]
     held = (GRAPH_BYTES * n_cut + 4 * (3 * n_cut + 2 * halo) * panel) / n_workers
-    written = sum(cost.written for cost in costs) * n_images
     limit = max(parts, key=parts.__getitem__)
     if held > MEMORY:
         limit = "memory: does not fit"
@@ -248,6 +279,15 @@ def estimate_rows(model: Model) -> Iterable[str]:
             )
 
 
+def peaks_of(line: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield the peak memory of a run, and of the stages that take most."""
+    stages = line["peak_by_stage"]
+    edges = max(stages[name] for name in ("union", "components", "cut-off", "normalize"))
+    found = {"neighbours": stages["neighbors"], "edges": edges, "cells": stages["cells"]}
+    for name, peak in (found | {"all stages": max(line["peak_memory"])}).items():
+        yield {"method": name, "partitions": line["partitions"], "peak (GB)": peak / 1e9}
+
+
 def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
@@ -259,9 +299,7 @@ def main() -> None:
     args = parser.parse_args()
     lines = [json.loads(line) for line in args.runs.read_text().splitlines()]
     if args.draw:
-        peaks = {line["partitions"]: max(line["peak_memory"]) / 1e9 for line in lines}
-        rows = [{"method": "nouncut", "partitions": p, "peak (GB)": gb} for p, gb in peaks.items()]
-        args.draw.write_text(draw_partitions(rows))
+        args.draw.write_text(draw_partitions([row for line in lines for row in peaks_of(line)]))
         return
     model = fit_model(lines)
     print("\n".join(cost_rows(model.costs)), "\n")

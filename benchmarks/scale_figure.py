@@ -14,6 +14,10 @@ COLOURS = {
     "ARPACK": "#d9a441",
     "plain NumPy": "#8a6f9e",
     "exact RAD": "#7a7a7a",
+    "all stages": "#1f6f8b",
+    "neighbours": "#c8553d",
+    "edges": "#d9a441",
+    "cells": "#7a7a7a",
 }
 WIDTH, HEIGHT, LEFT, TOP = 320, 230, 60, 40
 
@@ -30,8 +34,10 @@ def draw(rows: Sequence[dict[str, Any]]) -> str:
 
 def draw_partitions(rows: Sequence[dict[str, Any]]) -> str:
     """Return an SVG of the memory of a worker against the number of partitions."""
-    panel = _panel(rows, "peak (GB)", "GB of the largest worker", LEFT, across="partitions")
-    return _svg("Peak memory of a worker against the number of partitions", 2 * LEFT + WIDTH, panel)
+    unit = "GB of the largest worker"
+    panel = _panel(rows, "peak (GB)", unit, LEFT, across="partitions", base=2)
+    title, width = "Peak memory of a worker against the number of partitions", 3 * LEFT + WIDTH
+    return _svg(title, width, panel, _legend(rows, 100))
 
 
 def _svg(title: str, width: int, *parts: str) -> str:
@@ -52,10 +58,14 @@ def fitted_exponent(images: Any, values: Any) -> float:
 
 
 def _panel(
-    rows: Sequence[dict[str, Any]], key: str, unit: str, left: int, across: str = "images"
+    rows: Sequence[dict[str, Any]],
+    key: str,
+    unit: str,
+    left: int,
+    across: str = "images",
+    base: int = 10,
 ) -> str:
-    x = np.log10([row[across] for row in rows])
-    y = np.log10([row[key] for row in rows])
+    x, y = (np.log([row[name] for row in rows]) / np.log(base) for name in (across, key))
     low_x, high_x = np.floor(x.min()), np.ceil(x.max())
     low_y, high_y = np.floor(y.min()), np.ceil(y.max())
 
@@ -67,11 +77,11 @@ def _panel(
     for tick in np.arange(low_x, high_x + 1):
         right, down = point(tick, low_y)
         parts.append(f'<path d="M{right:.0f} {TOP}V{down:.0f}" stroke="#e5e5e5"/>')
-        parts.append(_text(right, down + 16, f"{10**tick:,.0f}", "middle"))
+        parts.append(_text(right, down + 16, f"{base**tick:,.0f}", "middle"))
     for tick in np.arange(low_y, high_y + 1):
         right, down = point(low_x, tick)
         parts.append(f'<path d="M{left} {down:.0f}h{WIDTH}" stroke="#e5e5e5"/>')
-        parts.append(_text(left - 6, down + 4, f"{10**tick:g}", "end"))
+        parts.append(_text(left - 6, down + 4, f"{base**tick:g}", "end"))
     parts.append(_text(left, TOP - 12, f"{unit}, against {across}{_slope(rows, key)}", "start"))
     for row, log_x, log_y in zip(rows, x, y, strict=True):
         right, down = point(log_x, log_y)
@@ -91,10 +101,10 @@ def _slope(rows: Sequence[dict[str, Any]], key: str) -> str:
     return f"; nouncut grows with M^{exponent:.2f}"
 
 
-def _legend(rows: Sequence[dict[str, Any]]) -> str:
+def _legend(rows: Sequence[dict[str, Any]], width: int = 150) -> str:
     parts = []
     for column, name in enumerate(dict.fromkeys(row["method"] for row in rows)):
-        across, down = LEFT + 150 * column, HEIGHT + 2 * TOP
+        across, down = LEFT + width * column, HEIGHT + 2 * TOP
         parts.append(f'<circle cx="{across}" cy="{down}" r="4" fill="{COLOURS[name]}"/>')
         parts.append(_text(across + 10, down + 4, name, "start"))
     return "".join(parts)

@@ -129,8 +129,9 @@ def cluster_images(
         Parts that the images are split into on a cluster: with more, tasks need less memory. By
         default as many as the memory of a worker asks for. A resumed run may have another number.
     coarsen : int, "auto" or "never", default="auto"
-        On a cluster, group images into this many small clusters first, and cut those; "auto" does
-        so if the vectors of all images would not fit in the memory of the cluster.
+        On a cluster, group images into this many small clusters first, cut those, and place every
+        image among them; "auto" does so if the vectors of all images would not fit in the memory
+        of the cluster.
     cache : path or URL, optional
         Where a cluster keeps the features of files for other runs, until the files change.
     storage_options : mapping, optional

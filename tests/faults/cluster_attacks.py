@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +39,38 @@ Attack = Callable[[DaskProcesses, "subprocess.Popen[str]"], None]
 
 
 def make_source(folder: Path) -> Path:
-    """Write features in files."""
+    """Write features in files; beside them, in one file, and nouns under two prompts."""
     source = folder / "source"
     source.mkdir()
-    features = make_clip_like(1500, N_CLUSTERS, dim=64, separation=0.45, random_state=0).features
-    for number, part in enumerate(np.array_split(features, 3)):
+    made = make_clip_like(
+        1500, N_CLUSTERS, n_nouns=40, n_prompts=2, dim=64, separation=0.45, random_state=0
+    )
+    for number, part in enumerate(np.array_split(made.features, 3)):
         np.save(source / f"{number}.npy", part)
+    np.save(folder / "whole.npy", made.features)
+    nouns = [f"noun {number}" for number in range(40)]
+    np.savez(folder / "nouns.npz", nouns=nouns, features=np.stack(made.noun_features))
     return source
 
 
 def attack_workers(folder: Path, n_stages: int) -> Tally:
-    """Kill a worker in each of the first stages of a run."""
+    """Kill a worker in each of the first stages: by looks, with nouns, with micro-clusters."""
     tally = Tally("worker of a cluster killed")
     source = make_source(folder)
+    runs: dict[str, tuple[Path, dict[str, Any]]] = {
+        "looks": (source, {}),
+        "nouns": (folder / "whole.npy", {"model": str(folder / "nouns.npz")}),
+        "micro": (source, {"coarsen": 300}),
+    }
     with connect(f"local:{N_WORKERS}", memory_limit=10**9) as client:
-        expected = _cluster(source, folder / "calm", client).labels
-        killed: list[str] = []
-        with _worker_killed_in_stages(client, killed, n_stages):
-            found = _cluster(source, folder / "run", client).labels
-    for stage in killed:
-        tally.attempt(stage, lambda: _check_labels(found, expected))
+        for name, (images, options) in runs.items():
+            expected = _cluster(images, folder / f"{name}-calm", client, **options).labels
+            killed: list[str] = []
+            with _worker_killed_in_stages(client, killed, n_stages):
+                found = _cluster(images, folder / name, client, **options).labels
+            check = partial(_check_labels, found, expected)
+            for stage in killed:
+                tally.attempt(f"{name}, {stage}", check)
     return tally
 
 
@@ -165,8 +178,9 @@ def _check_finished(run: Run, finished: Counter[str]) -> None:
     assert not repeated, f"finished tasks were repeated: {repeated}"
 
 
-def _cluster(source: Path, output: Path, client: Client) -> Run:
-    return cluster_images(source, N_CLUSTERS, output=output, client=client, partitions=N_PARTITIONS)
+def _cluster(source: Path, output: Path, client: Client, **options: Any) -> Run:
+    own = {"output": output, "client": client, "partitions": N_PARTITIONS}
+    return cluster_images(source, N_CLUSTERS, **own, **options)
 
 
 def _command(source: Path, output: Path, address: str, *more: str) -> subprocess.Popen[str]:

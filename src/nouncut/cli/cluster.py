@@ -60,7 +60,8 @@ def cluster(
         str,
         typer.Option(
             metavar="N|auto|never",
-            help="Group images into N small clusters first, and cut those.",
+            help="Group images into N small clusters first, cut those, and place every image "
+            "among them. auto: only if the cluster has too little memory for all images.",
             rich_help_panel=_ON_CLUSTER,
         ),
     ] = "auto",
