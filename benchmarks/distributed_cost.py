@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from nouncut.compute.eigen import guard_vectors
-from nouncut.distributed.coarsen import count_micro_clusters
+from nouncut.distributed.coarsen import MOST_CENTERS, count_micro_clusters
 from nouncut.distributed.sizes import GRAPH_BYTES, Sizes
 from nouncut.method.candidates import RANK
 from nouncut.method.merge import count_pieces
@@ -38,6 +38,8 @@ SECONDS_PER_STEP = 0.001
 MOST_AROUND = 64
 # Eigenproblems that the prompt weights take.
 SOLUTIONS = 3
+# Micro-clusters: rounds of k-means with the last assignment, and images that are grouped together.
+KMEANS_ROUNDS, IMAGES_PER_SHARD = 7, 16_384
 # Columns of a product where memory is not scarce: as wide as it gets on 100 workers of 8 GB.
 WIDE_PANEL = 128
 READING, SEARCH, LABELS = "reading and sorting", "neighbours", "labels and tables"
@@ -104,10 +106,16 @@ def search_work(
     return np.array([near * cell * numbers, near * cell, candidates * max(1, n_prompts)])
 
 
-def placing_work(n_landmarks: int, n_nouns: int) -> NDArray[np.float64]:
-    """Return the same for the placement of an image among landmarks, under every prompt."""
+def coarse_work(share: float, n_landmarks: int, n_nouns: int) -> NDArray[np.float64]:
+    """Return the same for micro-clusters: an image is put into one, and placed in the end.
+
+    It is compared with all centres in every round, and with all landmarks under every prompt.
+    `share` is the number of micro-clusters per image.
+    """
+    centers = KMEANS_ROUNDS * min(MOST_CENTERS, share * IMAGES_PER_SHARD)
     values = n_landmarks * PROMPTS
-    return np.array([n_landmarks * WIDTH + values * n_nouns, values, 0])
+    numbers = (centers + n_landmarks) * WIDTH + values * n_nouns
+    return np.array([numbers, centers + values, 0])
 
 
 def work_of(line: dict[str, Any]) -> NDArray[np.float64]:
@@ -225,8 +233,8 @@ def estimate(n_images: int, n_workers: int, model: Model, *, encode: bool) -> Es
     seconds = (model.costs[LABELS].seconds + float(cut)) * n_cut
     each = model.costs[READING].seconds + (ENCODING_SECONDS if encode else 0)
     if micro:
-        compared = sizes.landmarks(CLUSTERS)
-        each += float(model.search @ placing_work(compared, line["nouns"]))
+        coarse = coarse_work(micro / n_images, sizes.landmarks(CLUSTERS), line["nouns"])
+        each += float(model.search @ coarse)
     seconds += each * n_images
     between = 4 * halo * vectors * n_products
     rows = {group: n_images if group == READING else n_cut for group in model.costs}

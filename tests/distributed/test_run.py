@@ -8,8 +8,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from nouncut import cluster_images
 from nouncut.compute.rows import unit_rows
+from nouncut.distributed import coarsen
 from nouncut.distributed.cells import Coupling
-from nouncut.distributed.coarsen import COARSE, count_micro_clusters, group_shard
+from nouncut.distributed.coarsen import (
+    COARSE,
+    count_micro_clusters,
+    group_rows,
+    group_shard,
+)
 from nouncut.distributed.features import feature_shards
 from nouncut.distributed.placing import Placing, place_shard, read_placed
 from nouncut.distributed.sizes import Sizes
@@ -199,6 +205,24 @@ def test_no_cluster_of_micro_clusters_becomes_empty(tmp_path):
     storage.write("features/00001.npy", features[:0])
     assert place_shard(storage, 1, [], placing) == {"sizes": [0, 0]}
     assert group_shard(storage, 1, 1, Coupling()._asdict()) == {"n_rows": 0, "cosine": 0}
+
+
+@pytest.mark.parametrize("n_wanted", [1, 30, 200])
+def test_rows_are_grouped_within_cells(monkeypatch, n_wanted):
+    monkeypatch.setattr(coarsen, "MOST_CENTERS", 20)
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(40, 16))
+    kinds = rng.integers(0, 40, 800)
+    rows = unit_rows(centers[kinds] + 0.05 * rng.normal(size=(800, 16))).astype(np.float32)
+    groups = group_rows(rows, n_wanted)
+    sizes = np.bincount(groups)
+    assert sizes.all()
+    assert abs(len(sizes) - n_wanted) <= n_wanted // 4
+    if n_wanted == 200:  # Enough groups for every kind to have its own.
+        pairs = np.unique(np.stack([groups, kinds]), axis=1)
+        assert pairs.shape[1] == len(sizes)
+    # Equal rows cannot be told apart.
+    assert not group_rows(np.ones((100, 4), np.float32), 50).any()
 
 
 def test_micro_clusters_are_made_if_vectors_do_not_fit():

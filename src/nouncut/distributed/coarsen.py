@@ -23,6 +23,9 @@ from nouncut.errors import ParameterError
 from nouncut.method.candidates import assign_cells, cell_centers
 
 COARSE = "coarse"
+# More micro-clusters of a shard are made within cells: every row is compared with all centres, and
+# the time would grow with the square of the shard.
+MOST_CENTERS = 4096
 # Images per micro-cluster, at least: with fewer, nothing is gained.
 _FEWEST_IMAGES = 2
 
@@ -81,21 +84,35 @@ def group_shard(storage: Storage, shard: int, n_wanted: int, coupling: dict[str,
     how = Coupling(**coupling)
     features, semantic = ShardRows.read(storage, shard, how).units(how)
     rows = [features, *([semantic] if how.differs else [])]
-    both = np.hstack(rows)
-    centers = cell_centers(both.__getitem__, len(both), min(n_wanted, len(both)), 1)
-    micro = assign_cells(both.__getitem__, len(both), centers, 1)
+    micro = group_rows(np.hstack(rows), min(n_wanted, len(features)))
     # A shard of broken images has none.
-    used, micro = np.unique(micro, return_inverse=True)
-    members = label_matrix(micro, len(used)).astype(np.float32)
-    weights = np.bincount(micro, minlength=len(used))
+    n_micro = int(micro.max(initial=-1)) + 1
+    members = label_matrix(micro, n_micro).astype(np.float32)
+    weights = np.bincount(micro, minlength=n_micro)
     means = [np.asarray(members.T @ part) / weights[:, None] for part in rows]
     for name, part in zip(("features", "semantic"), means, strict=False):
         storage.write(f"{COARSE}/{name}/{shard:05d}.npy", part.astype(np.float32))
     cosines = np.einsum("ij,ij->i", features, unit_rows(means[0])[micro])
     storage.write(f"{COARSE}/weights/{shard:05d}.npy", weights)
     storage.write(f"{COARSE}/micro/{shard:05d}.npy", micro.astype(np.int32))
-    storage.write(f"{COARSE}/typical/{shard:05d}.npy", _nearest_rows(micro, cosines, len(used)))
+    storage.write(f"{COARSE}/typical/{shard:05d}.npy", _nearest_rows(micro, cosines, n_micro))
     return {"n_rows": len(weights), "cosine": float(cosines.sum())}
+
+
+def group_rows(rows: NDArray[np.float32], n_wanted: int) -> NDArray[np.intp]:
+    """Return the group of every row, of about as many as are wanted; none is empty."""
+    n_cells = n_wanted if n_wanted <= MOST_CENTERS else -(-n_wanted // MOST_CENTERS)
+    centers = cell_centers(rows.__getitem__, len(rows), n_cells, 1)
+    cells = assign_cells(rows.__getitem__, len(rows), centers, 1)
+    used, cells = np.unique(cells, return_inverse=True)
+    if n_cells == n_wanted or len(used) == 1:
+        return cells
+    groups, first = np.empty_like(cells), 0
+    for cell in range(len(used)):
+        own = np.flatnonzero(cells == cell)
+        groups[own] = first + group_rows(rows[own], max(1, round(n_wanted * len(own) / len(rows))))
+        first = int(groups[own].max()) + 1
+    return groups
 
 
 def _nearest_rows(
