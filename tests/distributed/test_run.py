@@ -234,5 +234,8 @@ def test_micro_clusters_are_made_if_vectors_do_not_fit():
     assert 10**6 < many < 10**8
     # A few columns of vectors and the graph of so many nodes fit beside each other.
     assert sizes.panel(many, many) >= 8 > sizes.panel(2 * many, 2 * many)
+    # Slightly too many images become a quarter, not slightly fewer micro-clusters.
+    few = Sizes(sizes.most_nodes + 1, 512, 7, 2 * 10**9, 4)
+    assert count_micro_clusters("auto", few) == few.n_images // 4
     with pytest.raises(ParameterError, match="half of the images"):
         count_micro_clusters("600", Sizes(1000, 512, 7, 2 * 10**9, 4))

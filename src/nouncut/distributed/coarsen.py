@@ -26,8 +26,8 @@ COARSE = "coarse"
 # More micro-clusters of a shard are made within cells: every row is compared with all centres, and
 # the time would grow with the square of the shard.
 MOST_CENTERS = 4096
-# Images per micro-cluster, at least: with fewer, nothing is gained.
-_FEWEST_IMAGES = 2
+# Images per micro-cluster, at least, and if nobody asks for a number: with fewer, little is gained.
+_FEWEST_IMAGES, _IMAGES = 2, 4
 
 
 def count_micro_clusters(asked: str, sizes: Sizes) -> int | None:
@@ -42,7 +42,9 @@ def count_micro_clusters(asked: str, sizes: Sizes) -> int | None:
                 f"images; got {wanted:,}."
             )
         return wanted
-    return sizes.most_nodes if sizes.n_images > sizes.most_nodes else None
+    if sizes.n_images <= sizes.most_nodes:
+        return None
+    return min(sizes.most_nodes, sizes.n_images // _IMAGES)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def group_shard(storage: Storage, shard: int, n_wanted: int, coupling: dict[str,
     how = Coupling(**coupling)
     features, semantic = ShardRows.read(storage, shard, how).units(how)
     rows = [features, *([semantic] if how.differs else [])]
-    micro = group_rows(np.hstack(rows), min(n_wanted, len(features)))
+    micro = group_rows(np.hstack(rows) if how.differs else features, min(n_wanted, len(features)))
     # A shard of broken images has none.
     n_micro = int(micro.max(initial=-1)) + 1
     members = label_matrix(micro, n_micro).astype(np.float32)

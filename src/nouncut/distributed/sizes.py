@@ -12,8 +12,9 @@ from nouncut.method.candidates import CELL_SIZE, RANK
 # Shares of a worker's memory: for the sample, for one task's rows of a partition, for a group of
 # cells with the cells around it, for noun probabilities, and for the panels of a product.
 _SAMPLE, _PARTITION, _GROUP, _PROBABILITIES, _PANELS = 0.2, 0.3, 0.4, 0.12, 0.25
-# Panels and the rows of the graph together; above 0.6 Dask moves data to the disk.
-_HELD = 0.55
+# Panels and the rows of the graph together, with what a process needs before it has any data; above
+# 0.6 Dask moves data to the disk.
+_HELD, _PROCESS_BYTES = 0.55, 160e6
 _MOST_SAMPLED = 200_000
 # Fewer partitions than this would leave workers idle; smaller ones would only cost time.
 _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
@@ -132,4 +133,5 @@ class Sizes(NamedTuple):
     def _product_bytes(self) -> tuple[float, float]:
         """Return the memory of all workers for panels, and for these with the graph."""
         total = self.worker_bytes * self.n_workers
-        return _PANELS * self.share * total, _HELD * total
+        held = max(_PANELS, _HELD - _PROCESS_BYTES / self.worker_bytes)
+        return _PANELS * self.share * total, held * total
