@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ from nouncut.runs.writer import RunContents
 from nouncut.words.cluster_names import ClusterName
 from nouncut.words.evidence import IMAGES_PER_CLUSTER
 
+# Images of every cluster that a partition lists.
+_LISTS = ("typical", "borderline", "named")
 # Up to this number of images, a run has whole tables and all arrays.
 LARGEST_WHOLE = 500_000
 
@@ -76,7 +79,7 @@ def assemble_large_run(
     whole, prefix = (micro.engine, f"{COARSE}/") if micro else (engine, "")
     if micro:
         placing = Placing.of(fit, finished, Coupling(**choices.coupling))
-        parts = [_with_images(whole.storage, source.shards, micro.shards, part) for part in parts]
+        parts = _with_images(whole.storage, source.shards, micro.shards, parts)
         typical = [rows[0] for rows in _best(parts, "typical", n_clusters)]
         finished = place_all(micro, source.shards, fit, finished, placing, typical)
         parts = _as_placed(whole.storage, source.shards, parts, typical)
@@ -138,44 +141,57 @@ def _sampled_rows(
 
 
 def _with_images(
-    storage: Storage, shards: Shards, micro: Shards, part: dict[str, Any]
-) -> dict[str, Any]:
-    """Replace micro-clusters by their most typical images."""
-    changed = dict(part)
-    for name in ("typical", "borderline", "named"):
-        table = part[name].copy()
-        ids = table[:, 1].astype(np.int64)
-        owners = np.searchsorted(micro.starts, ids, side="right") - 1
-        for shard in np.unique(owners):
-            own = owners == shard
-            typical = storage.read(f"{COARSE}/typical/{shard:05d}.npy")
-            table[own, 1] = shards.starts[shard] + typical[ids[own] - micro.starts[shard]]
-        changed[name] = table
+    storage: Storage, shards: Shards, micro: Shards, parts: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Replace the micro-clusters that partitions list by their most typical images."""
+    ids = _listed(parts)[:, 1]
+    rows = np.empty_like(ids)
+    for shard, own in _of_shards(micro, ids):
+        typical = storage.read(f"{COARSE}/typical/{shard:05d}.npy")
+        rows[own] = shards.starts[shard] + typical[ids[own] - micro.starts[shard]]
+    changed, first = [dict(part) for part in parts], 0
+    for part in changed:
+        for name in _LISTS:
+            part[name] = part[name].copy()
+            part[name][:, 1] = rows[first : first + len(part[name])]
+            first += len(part[name])
     return changed
 
 
 def _as_placed(
     storage: Storage, shards: Shards, parts: list[dict[str, Any]], typical: list[int]
 ) -> list[dict[str, Any]]:
-    """Keep the images that were placed in the clusters that they were to show.
+    """Keep the listed images that were placed in the clusters that they are to show.
 
     The `typical` image of every cluster was, so that each has an image to be named by.
     """
-    labels: dict[int, NDArray[np.intp]] = {}
-
-    def is_there(table: NDArray[Any]) -> NDArray[np.bool_]:
-        owners = np.searchsorted(shards.starts, table[:, 1], side="right") - 1
-        for shard in set(owners.tolist()) - labels.keys():
-            labels[shard] = read_placed(storage, shard).label
-        rows = table[:, 1].astype(np.int64) - np.array(shards.starts)[owners]
-        found = [labels[s][row] for s, row in zip(owners.tolist(), rows.tolist(), strict=True)]
-        return np.asarray(np.equal(found, table[:, 0]), np.bool_)
-
-    names = ("typical", "borderline", "named")
-    placed = [part | {name: part[name][is_there(part[name])] for name in names} for part in parts]
+    clusters, rows = _listed(parts).T
+    is_there = np.empty(len(rows), bool)
+    for shard, own in _of_shards(shards, rows):
+        labels = read_placed(storage, shard).label
+        is_there[own] = labels[rows[own] - shards.starts[shard]] == clusters[own]
+    placed, first = [dict(part) for part in parts], 0
+    for part in placed:
+        for name in _LISTS:
+            kept = is_there[first : first + len(part[name])]
+            first += len(part[name])
+            part[name] = part[name][kept]
     always = np.stack([np.arange(len(typical)), typical], axis=1)
     placed[0]["named"] = np.concatenate([placed[0]["named"], always])
     return placed
+
+
+def _listed(parts: list[dict[str, Any]]) -> NDArray[np.int64]:
+    """Return the cluster and the number of everything that partitions list."""
+    tables = [part[name][:, :2] for part in parts for name in _LISTS]
+    return np.concatenate(tables).astype(np.int64)
+
+
+def _of_shards(shards: Shards, ids: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Yield the shards of some images, and which images are in each."""
+    owners = np.searchsorted(shards.starts, ids, side="right") - 1
+    for shard in np.unique(owners).tolist():
+        yield shard, owners == shard
 
 
 def _best(parts: list[dict[str, Any]], name: str, n_clusters: int) -> list[list[int]]:
