@@ -76,16 +76,13 @@ def assemble_large_run(
         micro.shards if micro else source.shards,
     )
     parts = [storage.read_several(f"members/{p:05d}.npz") for p in range(n_parts)]
-    whole, prefix = (micro.engine, f"{COARSE}/") if micro else (engine, "")
+    whole, cut = engine, Nodes(fit, finished)
     if micro:
-        placing = Placing.of(fit, finished, Coupling(**choices.coupling))
-        parts = _with_images(whole.storage, source.shards, micro.shards, parts)
-        typical = [rows[0] for rows in _best(parts, "typical", n_clusters)]
-        finished = place_all(micro, source.shards, fit, finished, placing, typical)
-        parts = _as_placed(whole.storage, source.shards, parts, typical)
+        whole, (cut, parts) = micro.engine, _place_images(micro, source, choices, cut, parts)
+        finished = cut.finished
     names = _name(whole.storage, parts, n_clusters, choices, source, job)
     level = outlier_level(np.concatenate([part["fits"] for part in parts]))
-    tables = _write_tables(whole, source.shards, found, names, level, prefix)
+    tables = _write_tables(whole, source.shards, found, names, level, cut.prefix)
     files = _download(whole.storage, source.shards, scratch, keep_features(whole, source, choices))
     edges = sum_files(storage, "members/edges-{p:05d}.npy", n_parts)
     sums = np.sum([part["sums"] for part in parts], axis=0) if source.model else None
@@ -94,12 +91,9 @@ def assemble_large_run(
         "n_outliers": sum(one["n_outliers"] for one in tables),
         "tree": {"sizes": finished.sizes.tolist(), "levels": [one.tolist() for one in levels]},
     }
-    cut = Nodes(fit, finished)
     if micro:
-        number = micro.shards.n_images
-        manifest["micro_clusters"] = {"number": number, "mean_cosine": micro.cosine}
-        manifest["n_copies"] = 0
-        cut = Nodes(fit, finished, prefix, tuple(micro.shards.starts), placing)
+        about = {"number": micro.shards.n_images, "mean_cosine": micro.cosine}
+        manifest |= {"micro_clusters": about, "n_copies": 0}
     clusters = _clusters_table(names, finished, edges, parts)
     rows = _sampled_rows(source, clusters, parts, tables)
     return RunContents(
@@ -138,6 +132,23 @@ def _sampled_rows(
     shown += [one["outliers"] for one in tables]
     rows = np.array([row for some in shown for row in some], np.int64)
     return choose_sample(source.shards.n_images, named, rows, len(clusters))
+
+
+def _place_images(
+    micro: MicroClusters,
+    source: Source,
+    choices: Choices,
+    cut: Nodes,
+    parts: list[dict[str, Any]],
+) -> tuple[Nodes, list[dict[str, Any]]]:
+    """Place images among the micro-clusters that were cut, and list images instead of these."""
+    storage, shards, n_clusters = micro.engine.storage, source.shards, len(cut.finished.centers)
+    placing = Placing.of(cut.fit, cut.finished, Coupling(**choices.coupling))
+    parts = _with_images(storage, shards, micro.shards, parts)
+    typical = [rows[0] for rows in _best(parts, "typical", n_clusters)]
+    finished = place_all(micro, shards, cut.fit, cut.finished, placing, typical)
+    placed = Nodes(cut.fit, finished, f"{COARSE}/", tuple(micro.shards.starts), placing)
+    return placed, _as_placed(storage, shards, parts, typical)
 
 
 def _with_images(
