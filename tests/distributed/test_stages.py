@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from dask_processes import DaskProcesses
-from task_functions import die_once, double, fail_until, say_worker
+from task_functions import die_once, double, fail_until, hang_once, say_worker
 
+from nouncut.distributed import stages
 from nouncut.distributed.client import connect
 from nouncut.distributed.stages import Engine, Flow, Task
 from nouncut.distributed.storage import Storage
@@ -152,6 +157,28 @@ def test_storage_reads_what_it_wrote(tmp_path, url):
     assert storage.size("a/rows.npy") is None
     with pytest.raises(InputError, match=r"a/rows.npy is missing"):
         storage.read("a/rows.npy")
+
+
+def test_steps_move_if_all_workers_are_replaced_at_once(processes, tmp_path, monkeypatch):
+    monkeypatch.setattr(stages, "_LOOK_SECONDS", 0.5)
+    flow, markers = Flow(), [tmp_path / str(home) for home in range(2)]
+    nannies = list(processes.cluster.workers.values())
+    pids = [nanny.process.pid for nanny in nannies]
+
+    def kill_all():
+        while not all(marker.exists() for marker in markers):
+            time.sleep(0.05)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    steps = [flow.add(hang_once, home=home, marker=str(m)) for home, m in enumerate(markers)]
+    tasks = [Task(str(home), say_worker, {}, (step,)) for home, step in enumerate(steps)]
+    killer = threading.Thread(target=kill_all)
+    killer.start()
+    engine = Engine(processes, Storage(str(tmp_path / "work")))
+    assert len(engine.run("homes", tasks, flow=flow)) == 2
+    killer.join()
+    assert {nanny.process.pid for nanny in nannies}.isdisjoint(pids)
 
 
 def test_steps_run_at_home(processes, tmp_path):

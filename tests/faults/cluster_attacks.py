@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -78,12 +78,14 @@ def attack_workers(folder: Path, n_stages: int) -> Tally:
 def _worker_killed_in_stages(client: Client, killed: list[str], n_stages: int) -> Iterator[None]:
     wait = Engine._completed
 
-    def kill_and_wait(engine: Engine, futures: list[Any], stage: str) -> Iterator[Any]:
+    def kill_and_wait(
+        engine: Engine, futures: list[Any], stage: str, steps: Collection[str]
+    ) -> Iterator[Any]:
         while len(killed) < n_stages and not all(future.done() for future in futures):
             if _kill_busy_worker(client):
                 killed.append(stage)
                 break
-        yield from wait(engine, futures, stage)
+        yield from wait(engine, futures, stage, steps)
         while not all(map(_is_up, client.cluster.workers.values())):
             time.sleep(0.02)
 

@@ -8,10 +8,11 @@ stages again after a failure repeats nothing that was finished.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -54,10 +55,8 @@ class Flow:
     """Steps between files within a stage: a Dask graph whose keys stand for results."""
 
     def __init__(self) -> None:
-        self.graph: dict[Step, Any] = {}
+        self.graph: dict[Step, tuple[Callable[..., Any], *tuple[Step | list[Step], ...]]] = {}
         self.homes: dict[Step, int] = {}
-        # Dask remembers the keys of earlier attempts.
-        self._name = uuid4().hex[:12]
 
     def add(
         self,
@@ -71,7 +70,7 @@ class Flow:
         Steps with the same `home` run on the same worker, so that nothing large is sent; by default
         a step is at home with its first input.
         """
-        step = f"{function.__name__}-{self._name}-{len(self.graph)}"
+        step = f"{function.__name__}-{len(self.graph)}"
         self.graph[step] = (partial(function, **plain) if plain else function, *inputs)
         self.settle(step, inputs, home)
         return step
@@ -84,6 +83,18 @@ class Flow:
             home = self.homes.get(inputs[0])
         if home is not None:
             self.homes[step] = home
+
+    def renamed(self, suffix: str) -> Flow:
+        """Return the same flow with other names; Dask remembers those of earlier attempts."""
+
+        def name(step: Step | list[Step]) -> Any:
+            return list(map(name, step)) if isinstance(step, list) else f"{step}-{suffix}"
+
+        other = Flow()
+        for step, (function, *inputs) in self.graph.items():
+            other.graph[name(step)] = (function, *map(name, inputs))
+        other.homes = {name(step): home for step, home in self.homes.items()}
+        return other
 
     def workers(self, addresses: Sequence[str]) -> dict[Step, list[str]]:
         """Return the worker of every step with a home; neighbouring homes share workers."""
@@ -142,7 +153,8 @@ class Engine:
         report = partial(self.progress, shown) if shown else _silent
         report(count.n_finished, len(tasks))
         if missing:
-            self._submit(stage, missing, known, count, report, flow or Flow())
+            while left := [task for task in missing if task.key not in known]:
+                self._submit(stage, left, known, count, report, flow or Flow())
             self.storage.write_json(_joined_receipts(stage), {t.key: known[t.key] for t in tasks})
         return [known[task.key] for task in tasks]
 
@@ -211,18 +223,21 @@ class Engine:
         report: Callable[[int, int], None],
         flow: Flow,
     ) -> None:
+        """Run tasks until all are done, or until Dask runs no more of them."""
         url, options = self.storage.url, self.storage.options
-        keys, graph, attempt = {}, dict(flow.graph), uuid4().hex[:12]
+        own, keys, attempt = Flow(), {}, uuid4().hex[:12]
+        own.graph, own.homes = dict(flow.graph), dict(flow.homes)
         for task in tasks:
-            step = f"{task.function.__name__}-{stage}-{task.key}-{attempt}"
-            own = partial(run_task, task.function, url, options, stage, task.key, task.arguments)
-            graph[step], keys[step] = (own, *task.inputs), task.key
-            flow.settle(step, task.inputs)
+            step = f"{task.function.__name__}-{stage}-{task.key}"
+            run = partial(run_task, task.function, url, options, stage, task.key, task.arguments)
+            own.graph[step], keys[f"{step}-{attempt}"] = (run, *task.inputs), task.key
+            own.settle(step, task.inputs)
+        own = own.renamed(attempt)
         futures: list[Future[Any]] = []
         try:
-            with self._at_home(flow):
-                futures = self.client.get(graph, list(keys), sync=False, retries=_RETRIES)
-            for future in self._completed(futures, stage):
+            with self._at_home(own):
+                futures = self.client.get(own.graph, list(keys), sync=False, retries=_RETRIES)
+            for future in self._completed(futures, stage, own.graph.keys()):
                 key = keys[str(future.key)]
                 receipt = _receipt_of(future, stage, key)
                 known[key] = receipt["result"]
@@ -231,6 +246,7 @@ class Engine:
                 count.bytes_read += receipt["read"]
                 count.bytes_written += sum(receipt["files"].values())
                 report(len(known), count.n_tasks)
+            self.client.cancel([future for future in futures if not future.done()])
         except (CommClosedError, OSError, TimeoutError) as error:
             raise _lost_scheduler(stage, error) from error
         except BaseException:
@@ -249,22 +265,33 @@ class Engine:
         )
         return annotated
 
-    def _completed(self, futures: list[Future[Any]], stage: str) -> Iterator[Future[Any]]:
-        """Yield futures as they complete; raise a `ClusterError` if no worker is left for long."""
+    def _completed(
+        self, futures: list[Future[Any]], stage: str, steps: Collection[Step]
+    ) -> Iterator[Future[Any]]:
+        """Yield futures as they complete; raise a `ClusterError` if no worker is left for long.
+
+        End early if no worker has any of the steps: Dask never runs steps with a home that were
+        ready while there was no worker, unless one comes back at the same address.
+        """
         completed, looked = as_completed(futures), time.monotonic()
-        seen = looked
+        seen, was_idle = looked, False
         while completed.count():
             with completed.thread_condition:
                 if not completed.has_ready():
                     completed.thread_condition.wait(_POLL_SECONDS)
             if completed.has_ready():
                 yield next(completed)
+                was_idle = False
                 continue
             if time.monotonic() - looked < _LOOK_SECONDS:
                 continue
             looked = time.monotonic()
             if self.client.scheduler_info(n_workers=1)["workers"]:
                 seen = looked
+                is_idle = not any(key in steps for key in chain(*self.client.processing().values()))
+                if is_idle and was_idle:
+                    return
+                was_idle = is_idle
             elif looked - seen > _PATIENCE_SECONDS:
                 raise ClusterError(
                     f"No worker has been there for {_PATIENCE_SECONDS} seconds in the stage "
