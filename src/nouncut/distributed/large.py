@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +76,16 @@ def assemble_large_run(
         micro.shards if micro else source.shards,
     )
     parts = [storage.read_several(f"members/{p:05d}.npz") for p in range(n_parts)]
-    whole, cut = engine, Nodes(fit, finished)
+    whole, cut, order = engine, Nodes(fit, finished), np.arange(n_clusters)
     if micro:
-        whole, (cut, parts) = micro.engine, _place_images(micro, source, choices, cut, parts)
+        whole, (cut, parts, order) = micro.engine, _place_images(micro, source, choices, cut, parts)
         finished = cut.finished
     names = _name(whole.storage, parts, n_clusters, choices, source, job)
     level = outlier_level(np.concatenate([part["fits"] for part in parts]))
-    tables = _write_tables(whole, source.shards, found, names, level, cut.prefix)
+    tables = _write_tables(whole, source.shards, found, names, level, cut.prefix, order)
     files = _download(whole.storage, source.shards, scratch, keep_features(whole, source, choices))
-    edges = sum_files(storage, "members/edges-{p:05d}.npy", n_parts)
-    sums = np.sum([part["sums"] for part in parts], axis=0) if source.model else None
+    edges = sum_files(storage, "members/edges-{p:05d}.npy", n_parts)[np.ix_(order, order)]
+    sums = np.sum([part["sums"] for part in parts], axis=0)[order] if source.model else None
     levels = nested_levels(join_linked_clusters(edges, sums), job.settings.levels)
     manifest = _manifest(fit, finished, choices, source, job) | {
         "n_outliers": sum(one["n_outliers"] for one in tables),
@@ -140,15 +140,20 @@ def _place_images(
     choices: Choices,
     cut: Nodes,
     parts: list[dict[str, Any]],
-) -> tuple[Nodes, list[dict[str, Any]]]:
-    """Place images among the micro-clusters that were cut, and list images instead of these."""
+) -> tuple[Nodes, list[dict[str, Any]], NDArray[np.intp]]:
+    """Place images among the micro-clusters that were cut, and list images instead of these.
+
+    Clusters are numbered by size again; also returns their earlier numbers.
+    """
     storage, shards, n_clusters = micro.engine.storage, source.shards, len(cut.finished.centers)
     placing = Placing.of(cut.fit, cut.finished, Coupling(**choices.coupling))
     parts = _with_images(storage, shards, micro.shards, parts)
     typical = [rows[0] for rows in _best(parts, "typical", n_clusters)]
-    finished = place_all(micro, shards, cut.fit, cut.finished, placing, typical)
+    sizes = place_all(micro, shards, cut.fit, placing, typical)
+    order = np.argsort(-sizes, kind="stable")
+    finished = replace(cut.finished, sizes=sizes[order], centers=cut.finished.centers[order])
     placed = Nodes(cut.fit, finished, f"{COARSE}/", tuple(micro.shards.starts), placing)
-    return placed, _as_placed(storage, shards, parts, typical)
+    return placed, _as_placed(storage, shards, parts, typical, np.argsort(order)), order
 
 
 def _with_images(
@@ -170,11 +175,16 @@ def _with_images(
 
 
 def _as_placed(
-    storage: Storage, shards: Shards, parts: list[dict[str, Any]], typical: list[int]
+    storage: Storage,
+    shards: Shards,
+    parts: list[dict[str, Any]],
+    typical: list[int],
+    rank: NDArray[np.intp],
 ) -> list[dict[str, Any]]:
     """Keep the listed images that were placed in the clusters that they are to show.
 
-    The `typical` image of every cluster was, so that each has an image to be named by.
+    The `typical` image of every cluster was, so that each has an image to be named by. Clusters get
+    the numbers in `rank`.
     """
     clusters, rows = _listed(parts).T
     is_there = np.empty(len(rows), bool)
@@ -187,7 +197,8 @@ def _as_placed(
             kept = is_there[first : first + len(part[name])]
             first += len(part[name])
             part[name] = part[name][kept]
-    always = np.stack([np.arange(len(typical)), typical], axis=1)
+            part[name][:, 0] = rank[part[name][:, 0].astype(np.intp)]
+    always = np.stack([rank, typical], axis=1)
     placed[0]["named"] = np.concatenate([placed[0]["named"], always])
     return placed
 
@@ -258,6 +269,7 @@ def _write_tables(
     names: list[ClusterName],
     level: float,
     prefix: str,
+    order: NDArray[np.intp],
 ) -> list[Result]:
     engine.storage.write_json("members/names.json", [name.name for name in names])
     tasks = [
@@ -270,6 +282,7 @@ def _write_tables(
                 "offsets": [one["offsets"][shard : shard + 2] for one in found],
                 "level": level,
                 "prefix": prefix,
+                "rank": np.argsort(order).tolist(),
             },
         )
         for shard, start in enumerate(shards.starts)

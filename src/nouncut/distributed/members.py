@@ -128,8 +128,9 @@ def write_part(
     offsets: list[list[int]],
     level: float,
     prefix: str,
+    rank: list[int],
 ) -> Result:
-    """Write the tables of one shard's images."""
+    """Write the tables of one shard's images; `rank` has the final numbers of clusters."""
     parts = [
         storage.read(f"{prefix}members/{partition:05d}.npy", *ends)
         for partition, ends in enumerate(offsets)
@@ -141,6 +142,10 @@ def write_part(
         members = members[storage.read(f"{prefix}micro/{shard:05d}.npy")]
         for name, column in read_placed(storage, shard)._asdict().items():
             members[name] = column
+    # A second choice of -1 is none.
+    numbers = np.array([*rank, -1])
+    for name in ("label", "second"):
+        members[name] = numbers[members[name]]
     images = pq.read_table(io.BytesIO(storage.read_bytes(f"images/{shard:05d}.parquet")))
     clustered = images.filter(images["error"].is_null())
     names = np.array(storage.read_json("members/names.json"), dtype=object)
