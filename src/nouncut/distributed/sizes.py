@@ -18,8 +18,8 @@ _HELD, _PROCESS_BYTES = 0.55, 160e6
 _MOST_SAMPLED = 200_000
 # Fewer partitions than this would leave workers idle; smaller ones would only cost time.
 _FEWEST_PARTITIONS, _SMALLEST_PARTITION = 8, 2000
-# Micro-clusters with which images are compared, per cluster, and the fewest: with half as many, the
-# NMI falls by 0.01 (``benchmarks/distributed_coarsen.py``).
+# Micro-clusters with which images are compared, per cluster, and the fewest: several times the
+# neighbours that place an image, so that enough of them are near.
 _LANDMARKS, _FEWEST_LANDMARKS = 100, 20_000
 # What a process needs before it has any images: smaller tasks would only cost time.
 _LEAST_BYTES = 2**28
